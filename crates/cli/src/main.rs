@@ -1,0 +1,2 @@
+//! The clearway command.
+fn main() {}

@@ -1,0 +1,3 @@
+//! Measures: numbers in, numbers out.
+pub mod row;
+pub use row::Row;
