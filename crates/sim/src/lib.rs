@@ -1,1 +1,5 @@
-//! Placeholder.
+//! The deterministic packet-level simulator.
+//!
+//! * [`engine`]: event queue, seeds, slab;
+
+pub mod engine;

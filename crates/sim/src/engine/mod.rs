@@ -1,0 +1,12 @@
+//! The engine: the event queue, seeded random streams, the slab that frames live in.
+//!
+//! It does not know what a frame or a node means. Everything here is deterministic: no clock but the virtual
+//! one, no randomness but streams derived from the root seed, and an order of events that is a total order.
+
+pub mod heap;
+pub mod order;
+pub mod queue;
+
+pub use heap::HeapQueue;
+pub use order::Phase;
+pub use queue::EventQueue;
