@@ -2,10 +2,22 @@
 //!
 //! Integers go in on the hot path ([`Histogram::record`]); floats come out when a run is over.
 pub mod histogram;
+pub mod little;
+pub mod occupancy;
+pub mod rates;
 pub mod row;
+pub mod series;
+pub mod student;
+pub mod summary;
+pub mod verdict;
 
 pub use histogram::{Bucket, Histogram, HistogramParts, PartsError};
+pub use little::LittlesLaw;
+pub use occupancy::Occupancy;
 pub use row::Row;
+pub use series::{SeriesPoint, TimeSeries};
+pub use summary::Summary;
+pub use verdict::{Comparison, Role, Verdict};
 
 #[cfg(test)]
 mod tests {
