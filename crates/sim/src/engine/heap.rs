@@ -12,26 +12,29 @@ pub struct HeapQueue<E: Copy> {
     heap: BinaryHeap<Entry<E>>,
 }
 
+/// An event with its place in the order. Entries compare last first: the standard heap gives the greatest first.
 #[derive(Clone, Copy, Debug)]
-struct Entry<E> {
-    at: u64,
-    key: u64,
-    event: E,
+pub(super) struct Entry<E> {
+    pub(super) at: u64,
+    pub(super) key: u64,
+    pub(super) event: E,
 }
 
 impl<E> PartialEq for Entry<E> {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         (self.at, self.key) == (other.at, other.key)
     }
 }
 impl<E> Eq for Entry<E> {}
 impl<E> PartialOrd for Entry<E> {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 impl<E> Ord for Entry<E> {
-    /// Reversed: the standard heap gives the largest first.
+    #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.key).cmp(&(self.at, self.key))
     }

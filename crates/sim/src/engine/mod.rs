@@ -6,7 +6,12 @@
 pub mod heap;
 pub mod order;
 pub mod queue;
+pub mod random;
+mod ring;
+pub mod slab;
 
 pub use heap::HeapQueue;
 pub use order::Phase;
 pub use queue::EventQueue;
+pub use random::Stream;
+pub use slab::Slab;

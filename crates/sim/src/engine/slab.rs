@@ -1,0 +1,143 @@
+//! A slab: values under small handles, with a list of free places.
+//!
+//! Frames live here while events and queues carry four bytes. Places are given out last freed first, which keeps
+//! the touched memory small. Left out: generations; a handle is good until its value is taken out, once.
+
+/// Values under `u32` handles.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    places: Vec<Place<T>>,
+    free: u32,
+    len: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Place<T> {
+    Used(T),
+    Free(u32),
+}
+
+impl<T> Slab<T> {
+    /// An empty slab with room for `capacity` values before it allocates.
+    #[must_use]
+    pub fn with_capacity(capacity: u32) -> Self {
+        Self {
+            places: Vec::with_capacity(capacity as usize),
+            free: u32::MAX,
+            len: 0,
+        }
+    }
+
+    /// Keeps a value and returns its handle, or gives the value back where all 2^32 - 1 handles are in use.
+    ///
+    /// # Errors
+    /// The value itself: there is no handle left.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> Result<u32, T> {
+        let handle = self.free;
+        if let Some(place) = self.places.get_mut(handle as usize) {
+            if let Place::Free(next) = *place {
+                self.free = next;
+            }
+            *place = Place::Used(value);
+            self.len += 1;
+            return Ok(handle);
+        }
+        let handle = self.places.len() as u32;
+        if self.places.len() >= u32::MAX as usize {
+            return Err(value);
+        }
+        self.places.push(Place::Used(value));
+        self.len += 1;
+        Ok(handle)
+    }
+
+    /// Takes a value out; its handle is free again.
+    #[inline]
+    pub fn remove(&mut self, handle: u32) -> Option<T> {
+        let place = self.places.get_mut(handle as usize)?;
+        if matches!(place, Place::Free(_)) {
+            return None;
+        }
+        let Place::Used(value) = std::mem::replace(place, Place::Free(self.free)) else {
+            return None;
+        };
+        self.free = handle;
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// The value under a handle.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, handle: u32) -> Option<&T> {
+        match self.places.get(handle as usize) {
+            Some(Place::Used(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value under a handle, to change.
+    #[inline]
+    pub fn get_mut(&mut self, handle: u32) -> Option<&mut T> {
+        match self.places.get_mut(handle as usize) {
+            Some(Place::Used(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Values kept now.
+    #[must_use]
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// True where nothing is kept.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The most values that were kept at once.
+    #[must_use]
+    pub fn len_max(&self) -> usize {
+        self.places.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_gives_its_value_until_it_is_taken_out_once() {
+        let mut slab = Slab::with_capacity(2);
+        let a = slab.insert("a").unwrap();
+        let b = slab.insert("b").unwrap();
+        assert_eq!(
+            (slab.get(a), slab.get(b), slab.len()),
+            (Some(&"a"), Some(&"b"), 2)
+        );
+        if let Some(value) = slab.get_mut(b) {
+            *value = "c";
+        }
+        assert_eq!(slab.remove(b), Some("c"));
+        assert_eq!(slab.remove(b), None);
+        assert_eq!(slab.get(b), None);
+        assert_eq!(slab.get_mut(99), None);
+        assert_eq!(slab.remove(a), Some("a"));
+        assert!(slab.is_empty());
+    }
+
+    #[test]
+    fn freed_places_are_used_again_last_freed_first() {
+        let mut slab = Slab::with_capacity(0);
+        let handles: Vec<u32> = (0..4).map(|value| slab.insert(value).unwrap()).collect();
+        slab.remove(handles[1]);
+        slab.remove(handles[3]);
+        assert_eq!(slab.insert(8), Ok(handles[3]));
+        assert_eq!(slab.insert(9), Ok(handles[1]));
+        assert_eq!(slab.insert(10), Ok(4));
+        assert_eq!(slab.len_max(), 5);
+    }
+}
