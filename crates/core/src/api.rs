@@ -44,8 +44,9 @@ pub struct Target {
     /// The queue.
     pub queue: QueueId,
     pub(crate) flow: u32,
-    pub(crate) generation: u32,
     pub(crate) tag: u32,
+    /// The flow slot's generation, or without a slot the count of changes when it was given.
+    pub(crate) stamp: u64,
 }
 
 /// The ECN field of an IP packet (RFC 3168).
@@ -333,7 +334,9 @@ pub enum Change {
         /// The queue it goes to.
         to: QueueId,
     },
-    /// Replaces the classifier's rules; `queue` of each rule is a node slot. Moved flows stay where they are.
+    /// Replaces the classifier's rules; `queue` of each rule is a node slot. Flows that the manager knows (moved, or of
+    /// a per-flow queue) stay where they are; a flow of a shared queue that the new rules send elsewhere may overtake
+    /// its own queued frames: move it first where its order matters.
     Rules(alloc::vec::Vec<Rule>),
 }
 
@@ -358,6 +361,8 @@ pub enum ReconfigureError {
     NodeGone(NodeId),
     /// The root takes neither weight nor guarantee and cannot be removed.
     Root,
+    /// The flow is not in that queue.
+    FlowElsewhere(QueueId),
     /// The node is of another kind than the change needs.
     WrongKind(NodeId),
     /// The plan's `nodes_max` is reached.
@@ -373,6 +378,7 @@ impl fmt::Display for ReconfigureError {
         match self {
             Self::NodeGone(n) => write!(f, "node {} is not there", n.slot()),
             Self::Root => f.write_str("the root takes no weight and no guarantee and cannot be removed"),
+            Self::FlowElsewhere(n) => write!(f, "the flow is not in queue {}", n.slot()),
             Self::WrongKind(n) => write!(f, "node {} is of another kind", n.slot()),
             Self::NodesMax => f.write_str("the plan's nodes_max is reached"),
             Self::FlowsMax => f.write_str("the plan's flows_max is reached"),

@@ -35,12 +35,10 @@ pub struct FlowKey {
 }
 
 /// The identity of a flow: the five-tuple of an IP packet, or addresses, VLAN and EtherType of any other frame.
+///
+/// Forty bytes, because a manager keeps one for each of tens of thousands of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FlowId {
-    a: u128,
-    b: u128,
-    c: u64,
-}
+pub struct FlowId([u64; 5]);
 
 impl FlowId {
     /// The identity of the flow that a frame with these fields belongs to.
@@ -48,11 +46,18 @@ impl FlowId {
     pub const fn of(key: &FlowKey) -> Self {
         if key.ip_version == 0 {
             let low = ((key.vlan_id as u64) << 16) | key.ethertype as u64;
-            Self { a: key.src_mac as u128, b: key.dst_mac as u128, c: low | (1 << 63) }
+            Self([low | (1 << 63), key.src_mac, 0, key.dst_mac, 0])
         } else {
             let ports = ((key.src_port as u64) << 16) | key.dst_port as u64;
             let head = ((key.ip_version as u64) << 40) | ((key.protocol as u64) << 32);
-            Self { a: key.src_ip, b: key.dst_ip, c: head | ports }
+            let (src, dst) = (key.src_ip, key.dst_ip);
+            Self([
+                head | ports,
+                src as u64,
+                (src >> 64) as u64,
+                dst as u64,
+                (dst >> 64) as u64,
+            ])
         }
     }
 
@@ -63,11 +68,18 @@ impl FlowId {
             let x = (h ^ v).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             x ^ (x >> 29)
         }
-        let mut h = mix(0x51_7C_C1_B7_27_22_0A_95, self.c);
-        h = mix(h, self.a as u64);
-        h = mix(h, (self.a >> 64) as u64);
-        h = mix(h, self.b as u64);
-        h = mix(h, (self.b >> 64) as u64);
+        let mut h = 0x517C_C1B7_2722_0A95;
+        let mut i = 0;
+        while i < self.0.len() {
+            h = mix(h, self.0[i]);
+            i += 1;
+        }
         h ^ (h >> 32)
+    }
+
+    /// The 32 bits by which a shared queue tells a flow's frames.
+    #[must_use]
+    pub const fn tag(&self) -> u32 {
+        self.hash() as u32
     }
 }

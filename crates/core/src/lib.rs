@@ -22,12 +22,13 @@ pub mod key;
 pub mod manager;
 pub mod meter;
 pub mod plan;
+mod plan_check;
 pub mod shaper;
 pub mod time;
 
 pub use api::{
-    Backlog, Change, Classify, Colour, Counters, Dequeue, DropReason, Ecn, Egress, FrameDesc, FrameHandle, GateSet,
-    NodeId, QueueId, ReconfigureError, Reconfigured, RefuseReason, Refused, Target, WaitReason,
+    Backlog, Change, Classify, Colour, Counters, Dequeue, DropReason, Ecn, Egress, FrameDesc, FrameHandle,
+    GateSet, NodeId, QueueId, ReconfigureError, Reconfigured, RefuseReason, Refused, Target, WaitReason,
 };
 pub use key::{FlowId, FlowKey};
 pub use manager::TrafficManager;

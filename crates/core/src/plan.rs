@@ -139,9 +139,17 @@ impl Accounting {
     #[must_use]
     pub const fn cost(&self, len: u32) -> u32 {
         let sum = len as i64 + self.overhead_bytes as i64;
-        let floor = if self.min_bytes > 1 { self.min_bytes as i64 } else { 1 };
+        let floor = if self.min_bytes > 1 {
+            self.min_bytes as i64
+        } else {
+            1
+        };
         let cost = if sum > floor { sum } else { floor };
-        if cost > u32::MAX as i64 { u32::MAX } else { cost as u32 }
+        if cost > u32::MAX as i64 {
+            u32::MAX
+        } else {
+            cost as u32
+        }
     }
 }
 

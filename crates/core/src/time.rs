@@ -89,7 +89,11 @@ impl Duration {
         }
         let picobits = bytes as u128 * 8_000_000_000_000;
         let ps = picobits.div_ceil(rate_bps as u128);
-        if ps > u64::MAX as u128 { Self::MAX } else { Self(ps as u64) }
+        if ps > u64::MAX as u128 {
+            Self::MAX
+        } else {
+            Self(ps as u64)
+        }
     }
 }
 

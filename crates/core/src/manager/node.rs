@@ -1,0 +1,232 @@
+//! The tree's records: what every node has, what inner nodes have, what leaves have.
+//!
+//! A node's own record is two cache lines and holds all that a visit on the way down or up needs; rounds and queues
+//! stand in records of their own, so that a path of three levels touches few lines.
+
+use super::heap::Waiting;
+use super::wheel::Wheel;
+use crate::api::{Counters, NodeId};
+use crate::meter::Meter;
+use crate::plan::{Accounting, MarkAt};
+use crate::shaper::{Level, Rate};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// No slot.
+pub(super) const NONE: u32 = u32::MAX;
+/// An instant that never comes.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Strict,
+    Weighted,
+    Shared,
+    PerFlow,
+    /// The slot is free.
+    Free,
+}
+
+/// Where a child stands in its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Idle,
+    Waiting,
+    /// In the round of children below their guarantee.
+    InG,
+    /// In the round of the others.
+    InX,
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// Latest eligible instant of the node's own shapers.
+    pub(super) own_at: u64,
+    pub(super) deficit: i64,
+    pub(super) quantum: i64,
+    pub(super) parent: u32,
+    /// Neighbours in the parent's round.
+    pub(super) next: u32,
+    pub(super) prev: u32,
+    /// Position in the parent's waiting heap.
+    pub(super) heap_at: u32,
+    /// Index of the `Inner` or `Leaf` record.
+    pub(super) body: u32,
+    pub(super) accounting: Accounting,
+    pub(super) kind: Kind,
+    pub(super) state: State,
+    pub(super) rank: u8,
+    pub(super) shaped: bool,
+    pub(super) guaranteed: bool,
+    pub(super) draining: bool,
+    pub(super) frames_out: u64,
+    pub(super) bytes_out: u64,
+    pub(super) weight: u32,
+    pub(super) generation: u32,
+}
+
+impl Node {
+    pub(super) const fn free() -> Self {
+        Self {
+            own_at: 0,
+            deficit: 0,
+            quantum: 0,
+            parent: NONE,
+            next: NONE,
+            prev: NONE,
+            heap_at: NONE,
+            body: NONE,
+            accounting: Accounting {
+                overhead_bytes: 0,
+                min_bytes: 0,
+            },
+            kind: Kind::Free,
+            state: State::Idle,
+            rank: 0,
+            shaped: false,
+            guaranteed: false,
+            draining: false,
+            frames_out: 0,
+            bytes_out: 0,
+            weight: 0,
+            generation: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn is_leaf(&self) -> bool {
+        matches!(self.kind, Kind::Shared | Kind::PerFlow)
+    }
+
+    /// The name of this node, which stands at `slot`.
+    pub(super) const fn id(&self, slot: u32) -> NodeId {
+        NodeId::new(slot, self.generation)
+    }
+}
+
+/// The buckets of a node; most nodes have none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shapers {
+    pub(super) bits: Option<(Rate, Level)>,
+    pub(super) frames: Option<(Rate, Level)>,
+    pub(super) guarantee: Option<(Rate, Level)>,
+}
+
+impl Shapers {
+    /// Takes a frame out of both shapers and returns the node's new own instant.
+    #[inline]
+    pub(super) fn charge(&mut self, now: u64, cost: u32) -> u64 {
+        if let Some((rate, level)) = &mut self.bits {
+            level.charge(rate, now, cost);
+        }
+        if let Some((rate, level)) = &mut self.frames {
+            level.charge(rate, now, cost);
+        }
+        self.own_at()
+    }
+
+    #[inline]
+    pub(super) fn own_at(&self) -> u64 {
+        let bits = self
+            .bits
+            .as_ref()
+            .map_or(0, |(rate, level)| level.eligible_at(rate));
+        let frames = self
+            .frames
+            .as_ref()
+            .map_or(0, |(rate, level)| level.eligible_at(rate));
+        bits.max(frames)
+    }
+
+    /// When the guarantee is eligible; an absent one never is.
+    #[inline]
+    pub(super) fn guaranteed_at(&self) -> u64 {
+        self.guarantee
+            .as_ref()
+            .map_or(NEVER, |(rate, level)| level.eligible_at(rate))
+    }
+
+    pub(super) fn rebase(&mut self, by: u64) {
+        for (_, level) in [&mut self.bits, &mut self.frames, &mut self.guarantee]
+            .into_iter()
+            .flatten()
+        {
+            level.rebase(by);
+        }
+    }
+}
+
+/// Children of one inner node that may be served now: a bit by rank, or a ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    /// Strict parents: ranks present.
+    pub(super) ranks: u64,
+    /// Weighted parents: the child whose turn it is.
+    pub(super) head: u32,
+}
+
+impl Round {
+    pub(super) const EMPTY: Self = Self { ranks: 0, head: NONE };
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.ranks == 0 && self.head == NONE
+    }
+}
+
+/// What an inner node has besides its `Node`.
+#[derive(Clone, Debug)]
+pub(super) struct Inner {
+    pub(super) g: Round,
+    pub(super) x: Round,
+    pub(super) waiting: Waiting,
+    /// Strict parents: slot of the child at each rank.
+    pub(super) by_rank: Option<Box<[u32; 64]>>,
+    /// Children in no particular order.
+    pub(super) children: Vec<u32>,
+    pub(super) in_use: bool,
+}
+
+/// What a leaf has besides its `Node`.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    /// The shared FIFO.
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    /// Frames that may be served: in the FIFO or in the flows' FIFOs.
+    pub(super) frames: u32,
+    pub(super) held_frames: u32,
+    pub(super) bytes: u64,
+    pub(super) held_bytes: u64,
+    pub(super) bytes_max: u64,
+    pub(super) frames_max: u32,
+    pub(super) flow_frames_max: u32,
+    /// `u64::MAX`: frames do not age.
+    pub(super) age_max_ps: u64,
+    /// `u64::MAX`: never marks.
+    pub(super) mark_bytes: u64,
+    pub(super) mark_at: MarkAt,
+    pub(super) gate: u8,
+    /// Targets of unknown flows with an older stamp are stale.
+    pub(super) stamp: u64,
+    pub(super) drop_red: bool,
+    pub(super) meter: Option<Box<Meter>>,
+    /// Flows with frames, by instant.
+    pub(super) wheel: Option<Box<Wheel>>,
+    pub(super) flow_rate: Option<Rate>,
+    pub(super) counters: Counters,
+}
+
+impl Leaf {
+    /// Bytes queued and held.
+    #[inline]
+    pub(super) const fn backlog_bytes(&self) -> u64 {
+        self.bytes + self.held_bytes
+    }
+    /// Frames queued and held.
+    #[inline]
+    pub(super) const fn backlog_frames(&self) -> u32 {
+        self.frames + self.held_frames
+    }
+}

@@ -1,0 +1,294 @@
+//! What goes into a queue and comes out of it: limits, meters, marks, FIFOs, per-flow FIFOs and ages.
+
+use super::flows::{Flow, Standing};
+use super::node::{Kind, Leaf, NONE};
+use super::{BIAS, TrafficManager};
+use crate::api::{Colour, Dequeue, DropReason, Ecn, FrameDesc, FrameHandle, QueueId, RefuseReason, Target};
+use crate::plan::MarkAt;
+use crate::time::Instant;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A queued frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    /// When it was first enqueued.
+    pub(super) entered: u64,
+    pub(super) handle: u32,
+    pub(super) len: u32,
+    pub(super) next: u32,
+    pub(super) tag: u32,
+    pub(super) colour: Colour,
+    pub(super) ecn: Ecn,
+    /// A moved flow's held frames wait for this one to leave.
+    pub(super) barrier: bool,
+}
+
+/// All frames of one port, in a slab with a free list.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    pub(super) entries: Vec<Frame>,
+    free: u32,
+    /// Entries handed out at least once; those after it were never touched, so memory grows with use.
+    fresh: u32,
+    pub(super) used: u32,
+}
+
+impl Frames {
+    pub(super) fn new(frames_max: u32) -> Self {
+        let empty = Frame {
+            entered: 0,
+            handle: 0,
+            len: 0,
+            next: NONE,
+            tag: 0,
+            colour: Colour::Green,
+            ecn: Ecn::NotCapable,
+            barrier: false,
+        };
+        Self {
+            entries: vec![empty; frames_max as usize],
+            free: NONE,
+            fresh: 0,
+            used: 0,
+        }
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.used as usize == self.entries.len()
+    }
+
+    #[inline]
+    fn take(&mut self, frame: Frame) -> u32 {
+        let at = if self.free == NONE {
+            self.fresh += 1;
+            self.fresh - 1
+        } else {
+            let at = self.free;
+            self.free = self.entries[at as usize].next;
+            at
+        };
+        self.entries[at as usize] = frame;
+        self.used += 1;
+        at
+    }
+
+    #[inline]
+    fn give_back(&mut self, at: u32) {
+        self.entries[at as usize].next = self.free;
+        self.free = at;
+        self.used -= 1;
+    }
+
+    pub(super) fn rebase(&mut self, by: u64) {
+        for frame in &mut self.entries {
+            frame.entered = frame.entered.saturating_sub(by);
+        }
+    }
+
+    /// Appends to a FIFO.
+    #[inline]
+    pub(super) fn append(&mut self, head: &mut u32, tail: &mut u32, at: u32) {
+        if *head == NONE {
+            *head = at;
+        } else {
+            self.entries[*tail as usize].next = at;
+        }
+        *tail = at;
+    }
+}
+
+impl TrafficManager {
+    /// Rule 16.
+    #[inline]
+    pub(super) fn put(
+        &mut self,
+        now: u64,
+        to: Target,
+        handle: FrameHandle,
+        len: u32,
+        ecn: Ecn,
+    ) -> Result<QueueId, RefuseReason> {
+        if len == 0 || len > self.frame_bytes_max {
+            return Err(RefuseReason::FrameLength);
+        }
+        let slot = self.open_leaf(to.queue).ok_or(RefuseReason::QueueGone)?;
+        let node = &self.nodes[slot as usize];
+        let leaf = &mut self.leaves[node.body as usize];
+        let mut held = false;
+        if to.flow == NONE {
+            if to.stamp < leaf.stamp || to.stamp < self.rules_stamp || node.kind != Kind::Shared {
+                return Err(RefuseReason::StaleTarget);
+            }
+        } else {
+            let flow = self
+                .flows
+                .records
+                .get(to.flow as usize)
+                .ok_or(RefuseReason::StaleTarget)?;
+            if u64::from(flow.generation) != to.stamp || flow.standing == Standing::Free {
+                return Err(RefuseReason::StaleTarget);
+            }
+            held = flow.standing == Standing::Held;
+        }
+        if self.frames.is_full() {
+            return Err(RefuseReason::FramesMax);
+        }
+        let colour = match &mut leaf.meter {
+            Some(meter) => meter.colour(Instant::from_ps(now - BIAS), len),
+            None => Colour::Green,
+        };
+        let backlog = leaf.backlog_bytes();
+        let refusal = if colour == Colour::Red && leaf.drop_red {
+            Some(RefuseReason::MeterRed)
+        } else if leaf.backlog_frames() >= leaf.frames_max || backlog + u64::from(len) > leaf.bytes_max {
+            Some(RefuseReason::QueueFull)
+        } else if to.flow != NONE
+            && node.kind == Kind::PerFlow
+            && self.flows.records[to.flow as usize].frames >= leaf.flow_frames_max
+        {
+            Some(RefuseReason::FlowFull)
+        } else {
+            None
+        };
+        if let Some(reason) = refusal {
+            leaf.counters.frames_refused += 1;
+            return Err(reason);
+        }
+        let mut ecn = ecn;
+        if ecn == Ecn::Capable && leaf.mark_at == MarkAt::Enqueue && backlog >= leaf.mark_bytes {
+            ecn = Ecn::Marked;
+            leaf.counters.frames_marked += 1;
+        }
+        leaf.counters.frames_in += 1;
+        leaf.counters.bytes_in += u64::from(len);
+        let at = self.frames.take(Frame {
+            entered: now,
+            handle: handle.0,
+            len,
+            next: NONE,
+            tag: to.tag,
+            colour,
+            ecn,
+            barrier: false,
+        });
+        if held {
+            let flow = &mut self.flows.records[to.flow as usize];
+            self.frames.append(&mut flow.head, &mut flow.tail, at);
+            flow.frames += 1;
+            leaf.held_frames += 1;
+            leaf.held_bytes += u64::from(len);
+            return Ok(to.queue);
+        }
+        leaf.frames += 1;
+        leaf.bytes += u64::from(len);
+        if node.kind == Kind::Shared {
+            self.frames.append(&mut leaf.head, &mut leaf.tail, at);
+            // A shared queue that had frames has not become readier.
+            if leaf.frames == 1 {
+                self.touch(slot, now);
+            }
+        } else if self.append_to_flow(slot, to.flow, at, now) {
+            self.touch(slot, now);
+        }
+        Ok(to.queue)
+    }
+
+    /// Appends to a flow's FIFO. True where the queue's first instant may have changed.
+    fn append_to_flow(&mut self, slot: u32, flow: u32, at: u32, now: u64) -> bool {
+        let record = &mut self.flows.records[flow as usize];
+        self.frames.append(&mut record.head, &mut record.tail, at);
+        record.frames += 1;
+        if record.frames > 1 {
+            return false;
+        }
+        self.flows.leave_idle(flow);
+        self.schedule_flow(slot, flow, now)
+    }
+
+    /// Puts a flow that has frames into its queue's wheel. True where it is the first there.
+    pub(super) fn schedule_flow(&mut self, slot: u32, flow: u32, now: u64) -> bool {
+        let leaf = &mut self.leaves[self.nodes[slot as usize].body as usize];
+        let record = &mut self.flows.records[flow as usize];
+        record.at = flow_at(leaf, record, now);
+        let Some(wheel) = &mut leaf.wheel else {
+            return false;
+        };
+        wheel.insert(&mut self.flows.records, flow);
+        wheel.first() == flow
+    }
+
+    /// Takes the frame whose turn it is out of a leaf and charges the flow's bucket (rules 18 and 19, first half). Says
+    /// whether somebody waits for the frame.
+    #[inline]
+    pub(super) fn take(&mut self, slot: u32, now: u64) -> (Dequeue, u32, Option<u32>) {
+        let node = &self.nodes[slot as usize];
+        let queue = node.id(slot);
+        let leaf = &mut self.leaves[node.body as usize];
+        let per_flow = leaf.wheel.as_ref().map_or(NONE, |w| w.first());
+        let at = if per_flow == NONE {
+            leaf.head
+        } else {
+            self.flows.records[per_flow as usize].head
+        };
+        let frame = self.frames.entries[at as usize];
+        let aged = now - frame.entered > leaf.age_max_ps;
+        leaf.frames -= 1;
+        leaf.bytes -= u64::from(frame.len);
+        if per_flow == NONE {
+            leaf.head = frame.next;
+        } else {
+            let record = &mut self.flows.records[per_flow as usize];
+            record.head = frame.next;
+            record.frames -= 1;
+            if let (Some(rate), false) = (&leaf.flow_rate, aged) {
+                record.level.charge(rate, now, node.accounting.cost(frame.len));
+            }
+            let emptied = record.frames == 0;
+            let ordinary = record.standing == Standing::Ordinary;
+            record.at = flow_at(leaf, record, now);
+            if let Some(wheel) = &mut leaf.wheel {
+                wheel.pop(&mut self.flows.records);
+                if !emptied {
+                    wheel.insert(&mut self.flows.records, per_flow);
+                }
+            }
+            if emptied && ordinary {
+                self.flows.join_idle(per_flow);
+            }
+        }
+        let mut ecn = frame.ecn;
+        if !aged
+            && ecn == Ecn::Capable
+            && leaf.mark_at == MarkAt::Dequeue
+            && leaf.backlog_bytes() >= leaf.mark_bytes
+        {
+            ecn = Ecn::Marked;
+            leaf.counters.frames_marked += 1;
+        }
+        let desc = FrameDesc {
+            handle: FrameHandle(frame.handle),
+            len: frame.len,
+            queue,
+            colour: frame.colour,
+            ce: ecn == Ecn::Marked,
+        };
+        let answer = if aged {
+            leaf.counters.frames_dropped += 1;
+            Dequeue::Drop(desc, DropReason::Aged)
+        } else {
+            Dequeue::Frame(desc)
+        };
+        self.frames.give_back(at);
+        (answer, frame.len, frame.barrier.then_some(at))
+    }
+}
+
+/// The instant of a flow whose head became head at `now` (rule 9).
+#[inline]
+fn flow_at(leaf: &Leaf, flow: &Flow, now: u64) -> u64 {
+    leaf.flow_rate
+        .as_ref()
+        .map_or(now, |rate| flow.level.eligible_at(rate).max(now))
+}
