@@ -14,13 +14,15 @@ use std::process::Stdio;
 const MANIFEST: &str = "fuzz/Cargo.toml";
 
 /// What makes rustc emit the counters and comparisons that libFuzzer reads.
-const INSTRUMENTATION: [&str; 8] = [
+const INSTRUMENTATION: [&str; 9] = [
     "--cfg fuzzing",
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    // Without it LLVM joins `a && b` into one branch, and a magic number has to be guessed whole.
+    "-Cllvm-args=-simplifycfg-branch-fold-threshold=0",
     "-Cdebug-assertions=on",
     "-Ccodegen-units=1",
 ];
