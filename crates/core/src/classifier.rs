@@ -4,8 +4,9 @@
 //! multi-dimensional range matching", SIGCOMM 1998). For each field that some rule looks at, the values fall into
 //! intervals on which the set of agreeing rules is constant; the interval is found by binary search, or directly
 //! for priority, DSCP and protocol, and gives a bitmap of rules. The first rule that all bitmaps agree on is the
-//! answer. A field that no rule looks at costs nothing, and the words are joined only up to the first that is not
-//! zero, so a match among the first 64 rules takes one word a field.
+//! answer. A field that no rule looks at costs nothing. Each bitmap of several words is preceded by a summary, one bit
+//! a word (Baboescu and Varghese, "Scalable packet classification", SIGCOMM 2001): 4,096 rules are 64 words and one
+//! summary, and only words that no field rules out are looked at.
 //!
 //! Equal bitmaps are stored once. A frame with a field outside its range (a priority of 9, an IP version of 5)
 //! matches only rules that do not look at the field. Left out: ranges of MAC addresses, and patterns inside the
@@ -28,9 +29,10 @@ const PORT_PROTOCOLS: [u8; 4] = [6, 17, 33, 132];
 /// Compiled rules.
 #[derive(Clone, Debug)]
 pub struct Classifier {
-    /// Words of one bitmap.
+    /// Words of one bitmap, at most 64; the summary comes before them.
     words: usize,
-    /// Distinct bitmaps, one after the other; bit `i` of a bitmap stands for rule `i`.
+    /// Distinct bitmaps, one after the other: a summary whose bit `w` says that word `w` is not zero, and the words,
+    /// in which bit `i` stands for rule `i`.
     bitmaps: Vec<u64>,
     /// One table for each field that some rule looks at.
     tables: Vec<Table>,
@@ -80,9 +82,11 @@ struct Addresses {
 }
 
 impl Classifier {
-    /// Compiles rules that [`validate`] accepted. Rules that it would refuse match nothing or less than they say.
+    /// Compiles rules that [`validate`] accepted. Rules that it would refuse match nothing or less than they say;
+    /// those beyond [`RULES_MAX`] are left out.
     #[must_use]
     pub fn compile(rules: &[Rule]) -> Self {
+        let rules = rules.get(..RULES_MAX).unwrap_or(rules);
         let mut build = Builder::new(rules);
         let exact = |value: u64| (value, value);
         let ports = |(first, last): (u16, u16)| (u64::from(first), u64::from(last));
@@ -112,21 +116,27 @@ impl Classifier {
     /// Index of the first rule that the frame matches.
     #[must_use]
     pub fn matches(&self, key: &FlowKey) -> Option<u32> {
-        let mut picked: [&[u64]; FIELDS] = [&[]; FIELDS];
-        for (slot, table) in picked.iter_mut().zip(&self.tables) {
-            *slot = self.bitmap(table.row(key));
-        }
-        let picked = picked.get(..self.tables.len())?;
-        let mut first = 0;
-        for word in 0..self.words {
-            // Without any table every rule matches every frame: the first rule is the answer.
-            let agreed = picked
+        if self.words <= 1 {
+            let agreed = self
+                .tables
                 .iter()
-                .fold(u64::MAX, |all, row| all & row.get(word).copied().unwrap_or(0));
+                .fold(self.all(), |all, table| all & self.word(table.row(key), 0));
+            return (agreed != 0).then(|| agreed.trailing_zeros());
+        }
+        let mut rows = [0; FIELDS];
+        let mut agreed_words = self.all();
+        for (row, table) in rows.iter_mut().zip(&self.tables) {
+            *row = table.row(key);
+            agreed_words &= self.summary(*row);
+        }
+        let rows = rows.get(..self.tables.len())?;
+        while agreed_words != 0 {
+            let word = agreed_words.trailing_zeros();
+            let agreed = rows.iter().fold(u64::MAX, |all, row| all & self.word(*row, word));
             if agreed != 0 {
-                return Some(first + agreed.trailing_zeros());
+                return Some(word * u64::BITS + agreed.trailing_zeros());
             }
-            first += u64::BITS;
+            agreed_words &= agreed_words - 1;
         }
         None
     }
@@ -149,8 +159,18 @@ impl Classifier {
         self.queues.is_empty()
     }
 
-    fn bitmap(&self, row: Row) -> &[u64] {
-        self.bitmaps.get(row..row + self.words).unwrap_or(&[])
+    /// What no field rules out at first: everything, unless there are no rules. Without any table the first rule
+    /// matches every frame.
+    const fn all(&self) -> u64 {
+        if self.queues.is_empty() { 0 } else { u64::MAX }
+    }
+
+    fn summary(&self, row: Row) -> u64 {
+        self.bitmaps.get(row).copied().unwrap_or(0)
+    }
+
+    fn word(&self, row: Row, word: u32) -> u64 {
+        self.bitmaps.get(row + 1 + word as usize).copied().unwrap_or(0)
     }
 }
 
@@ -255,6 +275,10 @@ impl<'a> Builder<'a> {
             return *row;
         }
         let row = self.bitmaps.len();
+        let summary = (0..)
+            .zip(bitmap)
+            .fold(0, |bits, (at, word)| bits | u64::from(*word != 0) << (at & 63));
+        self.bitmaps.push(summary);
         self.bitmaps.extend_from_slice(bitmap);
         self.known.insert(bitmap.to_vec(), row);
         row

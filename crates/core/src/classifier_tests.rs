@@ -285,8 +285,8 @@ fn equal_bitmaps_are_stored_once() {
             queue: 0,
         })
         .collect();
-    // One bitmap a rule, and the empty one for all the gaps between.
-    assert_eq!(Classifier::compile(&rules).bitmaps.len(), 65);
+    // One bitmap a rule, and the empty one for all the gaps between; each has a summary.
+    assert_eq!(Classifier::compile(&rules).bitmaps.len(), 2 * 65);
 }
 
 #[test]
