@@ -29,7 +29,9 @@ pub fn on_all_cores<I: Sync, T: Send>(
     let worker = || {
         while !stop.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(item), Some(result)) = (items.get(index), results.get(index)) else { return };
+            let (Some(item), Some(result)) = (items.get(index), results.get(index)) else {
+                return;
+            };
             let done = work(item);
             *result.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(done);
         }
@@ -47,7 +49,10 @@ pub fn on_all_cores<I: Sync, T: Send>(
             }
         });
     }
-    results.into_iter().map(|r| r.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect()
+    results
+        .into_iter()
+        .map(|r| r.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+        .collect()
 }
 
 #[cfg(test)]
@@ -60,7 +65,13 @@ mod tests {
         let stop = AtomicBool::new(false);
         for threads in [0, 1, 2, 7, 1000] {
             let squares = on_all_cores(&items, threads, &stop, |n| n * n);
-            assert!(squares.iter().zip(&items).all(|(square, n)| *square == Some(n * n)), "{threads} threads");
+            assert!(
+                squares
+                    .iter()
+                    .zip(&items)
+                    .all(|(square, n)| *square == Some(n * n)),
+                "{threads} threads"
+            );
         }
         assert_eq!(on_all_cores(&[], 4, &stop, |n: &u64| *n), []);
     }
@@ -81,7 +92,8 @@ mod tests {
     #[test]
     fn a_panic_is_not_swallowed() {
         let stop = AtomicBool::new(false);
-        let caught = std::panic::catch_unwind(|| on_all_cores(&[1, 2, 3], 2, &stop, |n| assert!(*n != 2, "two")));
+        let caught =
+            std::panic::catch_unwind(|| on_all_cores(&[1, 2, 3], 2, &stop, |n| assert!(*n != 2, "two")));
         assert!(caught.is_err());
     }
 }

@@ -31,7 +31,15 @@ pub fn over_seeds(rows: &[Row]) -> Vec<OverSeeds> {
     let mut places: BTreeMap<Key<'_>, usize> = BTreeMap::new();
     let mut groups: Vec<(&Row, Vec<f64>)> = Vec::new();
     for row in rows.iter().filter(|r| r.value.is_finite()) {
-        let key = (&*row.run, row.scope, &*row.name, row.metric, &*row.stat, row.layer, &*row.population);
+        let key = (
+            &*row.run,
+            row.scope,
+            &*row.name,
+            row.metric,
+            &*row.stat,
+            row.layer,
+            &*row.population,
+        );
         let place = *places.entry(key).or_insert(groups.len());
         match groups.get_mut(place) {
             Some((_, values)) => values.push(row.value),
@@ -73,14 +81,25 @@ mod tests {
 
     #[test]
     fn rows_that_differ_in_seed_alone_become_one_number_with_an_interval() {
-        let rows = [row(1, "a", 1.0), row(1, "b", 9.0), row(2, "a", 2.0), row(3, "a", 3.0), row(3, "b", f64::NAN)];
+        let rows = [
+            row(1, "a", 1.0),
+            row(1, "b", 9.0),
+            row(2, "a", 2.0),
+            row(3, "a", 3.0),
+            row(3, "b", f64::NAN),
+        ];
         let together = over_seeds(&rows);
         assert_eq!(together.len(), 2);
         let a = &together[0];
-        assert_eq!((a.first.name.as_str(), a.seeds, a.mean, a.min, a.max), ("a", 3, 2.0, 1.0, 3.0));
+        assert_eq!(
+            (a.first.name.as_str(), a.seeds, a.mean, a.min, a.max),
+            ("a", 3, 2.0, 1.0, 3.0)
+        );
         // Student's t for 2 degrees of freedom is 4.3027; the standard error is 1 / sqrt(3).
         let [low, high] = a.ci95.expect("three seeds have an interval");
-        assert!((high - 2.0 - 4.302_65 / 3f64.sqrt()).abs() < 1e-4 && (2.0 - low - (high - 2.0)).abs() < 1e-9);
+        assert!(
+            (high - 2.0 - 4.302_65 / 3f64.sqrt()).abs() < 1e-4 && (2.0 - low - (high - 2.0)).abs() < 1e-9
+        );
         let b = &together[1];
         assert_eq!((b.seeds, b.mean, b.ci95), (1, 9.0, None));
     }
