@@ -3,3 +3,4 @@
 //! * [`engine`]: event queue, seeds, slab;
 
 pub mod engine;
+pub mod transport;
