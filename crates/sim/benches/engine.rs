@@ -1,6 +1,9 @@
 //! The hold model (Jones, CACM 29(4), 1986): pop the first event, push it again a random gap later; the number
-//! waiting stays the same. Wheel against heap, with few, some and very many events waiting, and two shapes of
-//! gaps: exponential, and those of frames in a switch (now, a frame time, a cable, a burst gap).
+//! waiting stays the same. Wheel against heap, with few, some and very many events waiting, and three shapes of
+//! gaps: exponential, those of frames in a switch (now, a frame time, a cable, a burst gap), and constant-rate flows.
+
+// The macro below makes public functions without documentation.
+#![allow(missing_docs)]
 
 use clearway_core::{Duration, Instant};
 use clearway_sim::engine::{EventQueue, HeapQueue, Phase, Stream};

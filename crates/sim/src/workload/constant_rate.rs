@@ -1,0 +1,130 @@
+//! Many flows of constant rate, each with a phase of its own.
+//!
+//! Flows of one frame size share one gap, so their order never changes: phases are drawn and sorted once, and the
+//! source walks round them. Flows of random sizes keep an instant each, in an event queue of the source's own.
+
+use super::destination::Chooser;
+use super::law::FrameBytes;
+use super::pace::{Pace, Place};
+use super::{Destination, Next, Problem, WIRE_OVERHEAD_BYTES};
+use crate::engine::{EventQueue, Phase, Stream};
+use clearway_core::Instant;
+use clearway_policy::scenario::Law;
+
+/// More flows of one host than this would not fit a small machine's memory.
+const FLOWS_MAX: u32 = 1 << 24;
+
+/// State of a constant-rate source.
+#[derive(Clone, Debug)]
+pub(super) struct ConstantRate {
+    pace: Pace,
+    frame: FrameBytes,
+    order: Order,
+}
+
+#[derive(Clone, Debug)]
+enum Order {
+    Cycle {
+        flows: Vec<Flow>,
+        next: usize,
+        /// Where the present round begins.
+        round: Place,
+    },
+    Queue {
+        queue: Box<EventQueue<u32>>,
+        flows: Vec<Moving>,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    /// Since the beginning of a round, ps.
+    phase: u64,
+    to: (Destination, u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Moving {
+    place: Place,
+    to: Destination,
+}
+
+impl ConstantRate {
+    pub(super) fn new(
+        frame: &Law,
+        pace: Pace,
+        flows: u32,
+        chooser: &Chooser,
+        stream: &mut Stream,
+    ) -> Result<Self, Problem> {
+        if !(1..=FLOWS_MAX).contains(&flows) {
+            return Err(("flows", format!("{flows} flows: give 1 to {FLOWS_MAX}")));
+        }
+        let frame = FrameBytes::new("frame_bytes", frame)?;
+        let gap = pace.whole_ps(frame.mean() + WIRE_OVERHEAD_BYTES);
+        let mut drawn = |flow| {
+            let (to, _) = chooser.choose(stream);
+            Flow {
+                phase: stream.below(gap),
+                to: (to, flow),
+            }
+        };
+        let mut flows: Vec<Flow> = (0..flows).map(&mut drawn).collect();
+        let order = match frame {
+            FrameBytes::Constant(_) => {
+                flows.sort_unstable_by_key(|flow| (flow.phase, flow.to.1));
+                Order::Cycle {
+                    flows,
+                    next: 0,
+                    round: Place::default(),
+                }
+            }
+            FrameBytes::Drawn(_) => {
+                let mut queue = Box::new(EventQueue::new(1));
+                let flows = flows
+                    .into_iter()
+                    .map(|flow| {
+                        queue.push(Instant::from_ps(flow.phase), Phase::Control, 0, flow.to.1);
+                        let place = Place::at(flow.phase);
+                        Moving { place, to: flow.to.0 }
+                    })
+                    .collect();
+                Order::Queue { queue, flows }
+            }
+        };
+        Ok(Self { pace, frame, order })
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self, stream: &mut Stream) -> Next {
+        let bytes = self.frame.sample(stream);
+        match &mut self.order {
+            Order::Cycle { flows, next, round } => {
+                let flow = flows[*next];
+                let at = round.ps.saturating_add(flow.phase);
+                *next += 1;
+                if *next == flows.len() {
+                    *next = 0;
+                    self.pace.advance(round, bytes + WIRE_OVERHEAD_BYTES);
+                }
+                Next {
+                    at,
+                    bytes,
+                    to: Some(flow.to),
+                }
+            }
+            Order::Queue { queue, flows } => {
+                // The queue holds every flow at all times; were it empty, time would be over.
+                let (at, flow) = queue.pop().unwrap_or((Instant::from_ps(u64::MAX), 0));
+                let moving = &mut flows[flow as usize];
+                self.pace.advance(&mut moving.place, bytes + WIRE_OVERHEAD_BYTES);
+                queue.push(Instant::from_ps(moving.place.ps), Phase::Control, 0, flow);
+                Next {
+                    at: at.as_ps(),
+                    bytes,
+                    to: Some((moving.to, flow)),
+                }
+            }
+        }
+    }
+}
