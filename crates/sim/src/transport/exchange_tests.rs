@@ -1,94 +1,10 @@
-//! Scripted exchanges: acknowledgements and instants in, the segments that the RFC asks for out.
-//!
-//! Segments are 1,000 bytes and are written by number; the window starts at ten of them.
+//! Growth, marks, windows, pieces and the handshake in scripted exchanges.
 
+use super::script::{MSS, RTT, Script};
 use super::testing::{Draws, settings};
 use super::{Ack, DataSegment, Flags, SackBlock, Sender};
 use clearway_core::{Duration, Instant};
 use clearway_policy::scenario::TcpSettings;
-
-const MSS: u64 = 1_000;
-const RTT: Duration = Duration::from_ms(10);
-
-struct Script {
-    sender: Sender,
-    now: Instant,
-    window: u32,
-}
-
-impl Script {
-    fn new(tcp: &TcpSettings, bytes: Option<u64>) -> Self {
-        let window = u32::try_from(tcp.receive_buffer_bytes).expect("a test's buffer is small");
-        Self {
-            sender: Sender::new(tcp, Instant::ZERO, bytes),
-            now: Instant::ZERO,
-            window,
-        }
-    }
-    fn wait(&mut self, by: Duration) {
-        self.now += by;
-    }
-    fn sent(&mut self) -> Vec<DataSegment> {
-        core::iter::from_fn(|| self.sender.poll_transmit(self.now)).collect()
-    }
-    /// Numbers of the full segments sent now.
-    fn numbers(&mut self) -> Vec<u64> {
-        let sent = self.sent();
-        assert!(
-            sent.iter().all(|s| u64::from(s.len) == MSS && s.seq % MSS == 0),
-            "{sent:?}"
-        );
-        sent.iter().map(|s| s.seq / MSS).collect()
-    }
-    fn make(&self, ack: u64, blocks: &[(u64, u64)], flags: Flags) -> Ack {
-        let mut sack = [SackBlock::default(); 3];
-        for (to, (first, end)) in sack.iter_mut().zip(blocks) {
-            to.offset = u32::try_from((first - ack) * MSS).expect("near");
-            to.len = u32::try_from((end - first) * MSS).expect("near");
-        }
-        Ack {
-            ack: ack * MSS,
-            window: self.window,
-            flags,
-            sack,
-        }
-    }
-    /// Segments below `ack` and `blocks` have arrived; what goes out then.
-    fn ack(&mut self, ack: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
-        let ack = self.make(ack, blocks, Flags::NONE);
-        self.sender.on_ack(self.now, &ack);
-        self.numbers()
-    }
-    fn echo(&mut self, ack: u64) -> Vec<DataSegment> {
-        let ack = self.make(ack, &[], Flags::ECE);
-        self.sender.on_ack(self.now, &ack);
-        self.sent()
-    }
-    /// Lets the timer expire; how long that took, and what goes out then.
-    fn expire(&mut self) -> (Duration, Vec<u64>) {
-        let at = self.sender.poll_timer().expect("a timer runs");
-        let waited = at.saturating_since(self.now);
-        self.sender.on_timer(at.saturating_sub(Duration::from_ps(1)));
-        assert_eq!(
-            self.sender.poll_timer(),
-            Some(at),
-            "nothing is due a picosecond early"
-        );
-        self.now = at;
-        self.sender.on_timer(at);
-        (waited, self.numbers())
-    }
-    fn cwnd(&self) -> u64 {
-        self.sender.stats().cwnd_bytes
-    }
-}
-
-fn newreno() -> TcpSettings {
-    TcpSettings {
-        sack: false,
-        ..settings()
-    }
-}
 
 #[test]
 fn the_initial_window_goes_out_at_once() {
@@ -131,216 +47,6 @@ fn congestion_avoidance_grows_a_segment_a_round_trip() {
 }
 
 #[test]
-fn the_third_duplicate_retransmits_and_the_first_two_send_new_data() {
-    for tcp in [settings(), newreno()] {
-        let mut s = Script::new(&tcp, None);
-        s.numbers();
-        s.wait(RTT);
-        assert_eq!(s.ack(0, &[(1, 2)]), [10]);
-        assert_eq!(s.ack(0, &[(1, 3)]), [11]);
-        assert_eq!(s.ack(0, &[(1, 4)]), [0]);
-        let stats = s.sender.stats();
-        assert_eq!(
-            (stats.fast_recoveries, stats.retransmissions, stats.timeouts),
-            (1, 1, 0)
-        );
-        // Half of ten: what limited transmit sent does not count. NewReno adds the three that have left.
-        assert_eq!(stats.cwnd_bytes, if tcp.sack { 5_000 } else { 8_000 });
-    }
-}
-
-#[test]
-fn sack_recovery_sends_when_the_pipe_has_room() {
-    let mut s = Script::new(&settings(), None);
-    s.numbers();
-    s.wait(RTT);
-    for n in 2..=4 {
-        s.ack(0, &[(1, n)]);
-    }
-    // 12 outstanding, 3 reported, 1 lost and sent again: pipe 9, window 5.
-    for n in 5..=8 {
-        assert_eq!(s.ack(0, &[(1, n)]), [0_u64; 0]);
-    }
-    assert_eq!(s.ack(0, &[(1, 9)]), [12]);
-    assert_eq!(s.ack(0, &[(1, 10)]), [13]);
-    s.wait(RTT);
-    // Everything sent before recovery is there: the window is full at five segments, two are on their way.
-    assert_eq!(s.ack(12, &[]), [14, 15, 16]);
-    assert_eq!(s.cwnd(), 5_000);
-}
-
-#[test]
-fn sack_recovery_fills_holes_before_it_sends_new_data() {
-    let mut s = Script::new(&settings(), None);
-    s.numbers();
-    s.wait(RTT);
-    // 0, 2 and 5 are lost.
-    s.ack(0, &[(1, 2)]);
-    s.ack(0, &[(3, 4), (1, 2)]);
-    assert_eq!(s.ack(0, &[(3, 5), (1, 2)]), [0]);
-    // Reported: 1, 3, 4, 6; lost: 0 (sent again) and 2. Pipe: 5, 7 to 11 and 0.
-    assert_eq!(s.ack(0, &[(6, 7), (3, 5), (1, 2)]), [0_u64; 0]);
-    assert_eq!(s.ack(0, &[(6, 8), (3, 5), (1, 2)]), [0_u64; 0]);
-    // Pipe 4: three segments above 5 are reported, it is lost too.
-    assert_eq!(s.ack(0, &[(6, 9), (3, 5), (1, 2)]), [2]);
-    assert_eq!(s.ack(0, &[(6, 10), (3, 5), (1, 2)]), [5]);
-    assert_eq!(s.ack(0, &[(6, 11), (3, 5), (1, 2)]), [12]);
-    assert_eq!(s.sender.stats().retransmissions, 3);
-}
-
-#[test]
-fn three_separate_reports_retransmit_even_in_one_acknowledgement() {
-    let mut s = Script::new(&settings(), None);
-    s.numbers();
-    s.wait(RTT);
-    assert_eq!(s.ack(0, &[(6, 7), (4, 5), (2, 3)])[0], 0);
-    assert_eq!(s.sender.stats().fast_recoveries, 1);
-}
-
-#[test]
-fn a_rescue_retransmission_repairs_a_lost_tail() {
-    let mut s = Script::new(&settings(), Some(10 * MSS));
-    s.numbers();
-    s.wait(RTT);
-    // 0, 8 and 9 are lost, and nothing new is left to send.
-    for n in 2..=8 {
-        s.ack(0, &[(1, n)]);
-    }
-    s.wait(RTT);
-    // 0 is repaired; 8 and 9 are unknown: the rescue is the highest outstanding segment.
-    assert_eq!(s.ack(8, &[]), [9]);
-    assert_eq!(s.sender.stats().timeouts, 0);
-    s.wait(RTT);
-    assert_eq!(s.ack(8, &[(9, 10)]), [8]);
-    s.wait(RTT);
-    assert_eq!(s.ack(10, &[]), [0_u64; 0]);
-    assert!(s.sender.is_finished());
-    assert_eq!(s.sender.poll_timer(), None);
-}
-
-#[test]
-fn newreno_inflates_and_a_partial_acknowledgement_retransmits_the_next_hole() {
-    let mut s = Script::new(&newreno(), None);
-    s.numbers();
-    s.wait(RTT);
-    // 0 and 3 are lost.
-    for _ in 0..3 {
-        s.ack(0, &[]);
-    }
-    for _ in 4..=7 {
-        assert_eq!(s.ack(0, &[]), [0_u64; 0]);
-    }
-    assert_eq!(s.cwnd(), 12_000);
-    assert_eq!(s.ack(0, &[]), [12]);
-    s.wait(RTT);
-    // Three acknowledged, one added back: 13 - 3 + 1 = 11, 10 outstanding.
-    assert_eq!(s.ack(3, &[]), [3, 13]);
-    assert_eq!(s.cwnd(), 11_000);
-    let timer = s.sender.poll_timer();
-    s.wait(RTT);
-    // The full acknowledgement deflates to the segments outstanding and one, at most the threshold.
-    assert_eq!(s.ack(12, &[]), [14]);
-    assert_eq!(s.cwnd(), 3_000);
-    assert!(s.sender.poll_timer() > timer);
-    assert_eq!(s.sender.stats().fast_recoveries, 1);
-}
-
-#[test]
-fn the_timer_restarts_at_the_first_partial_acknowledgement_only() {
-    let mut s = Script::new(&newreno(), None);
-    s.numbers();
-    s.wait(RTT);
-    for _ in 0..3 {
-        s.ack(0, &[]);
-    }
-    s.wait(RTT);
-    s.ack(2, &[]);
-    let first = s.sender.poll_timer();
-    s.wait(RTT);
-    s.ack(4, &[]);
-    assert_eq!(s.sender.poll_timer(), first);
-}
-
-#[test]
-fn the_timeout_doubles_and_the_window_is_one_segment() {
-    let mut s = Script::new(&settings(), None);
-    s.numbers();
-    s.wait(RTT);
-    s.ack(2, &[]);
-    // SRTT 10 ms, RTTVAR 5 ms: the minimum of 200 ms holds.
-    let (waited, sent) = s.expire();
-    assert_eq!((waited, sent), (Duration::from_ms(200), vec![2]));
-    assert_eq!(s.cwnd(), MSS);
-    assert_eq!(s.expire(), (Duration::from_ms(400), vec![2]));
-    assert_eq!(s.expire(), (Duration::from_ms(800), vec![2]));
-    assert_eq!(s.sender.stats().timeouts, 3);
-    // The acknowledgement of a retransmission is no sample (Karn): the timeout stays, slow start resumes.
-    s.wait(RTT);
-    assert_eq!(s.ack(3, &[]), [3, 4]);
-    assert_eq!(s.sender.rto(), Duration::from_ms(1_600));
-    s.wait(RTT);
-    assert_eq!(s.ack(5, &[]), [5, 6, 7]);
-    assert_eq!(s.sender.rto(), Duration::from_ms(1_600));
-    // Everything that was sent before arrives; new data is timed again and ends the backoff.
-    s.wait(RTT);
-    assert_eq!(s.ack(13, &[]), [13, 14, 15, 16]);
-    s.wait(RTT);
-    s.ack(14, &[]);
-    assert_eq!(s.sender.rto(), Duration::from_ms(200));
-}
-
-#[test]
-fn after_a_timeout_what_is_reported_is_skipped() {
-    let mut s = Script::new(&settings(), None);
-    s.numbers();
-    let (waited, sent) = s.expire();
-    assert_eq!((waited, sent), (Duration::from_ms(1_000), vec![0]));
-    s.wait(RTT);
-    // 1 and 2 are missing as well, 3 to 6 are there.
-    assert_eq!(s.ack(1, &[(3, 7)]), [1, 2]);
-    s.wait(RTT);
-    assert_eq!(s.ack(2, &[(3, 7)]), [7, 8]);
-    s.wait(RTT);
-    assert_eq!(s.ack(7, &[]), [9, 10]);
-    assert_eq!(
-        s.sender.stats().fast_recoveries,
-        0,
-        "no recovery of what a timeout repairs"
-    );
-}
-
-#[test]
-fn duplicates_of_a_timeouts_own_retransmissions_start_no_recovery() {
-    let mut s = Script::new(&newreno(), None);
-    s.numbers();
-    s.expire();
-    s.wait(RTT);
-    s.ack(10, &[]);
-    for _ in 0..5 {
-        s.ack(10, &[]);
-    }
-    let stats = s.sender.stats();
-    assert_eq!((stats.fast_recoveries, stats.retransmissions), (0, 1));
-}
-
-#[test]
-fn a_lost_retransmission_waits_for_the_timer_and_recovery_ends() {
-    let mut s = Script::new(&settings(), None);
-    s.numbers();
-    s.wait(RTT);
-    for n in 2..=10 {
-        s.ack(0, &[(1, n)]);
-    }
-    let (_, sent) = s.expire();
-    assert_eq!(sent, [0]);
-    let stats = s.sender.stats();
-    assert_eq!(
-        (stats.timeouts, stats.fast_recoveries, stats.cwnd_bytes),
-        (1, 1, MSS)
-    );
-}
-
-#[test]
 fn a_window_is_reduced_once_for_any_number_of_echoes() {
     let mut s = Script::new(
         &TcpSettings {
@@ -374,26 +80,6 @@ fn a_window_is_reduced_once_for_any_number_of_echoes() {
     // An echo of data sent after the reduction is news.
     s.echo(11);
     assert_eq!((s.sender.stats().ecn_reductions, s.cwnd()), (2, 2_500));
-}
-
-#[test]
-fn loss_in_a_window_reduced_for_an_echo_does_not_reduce_it_again() {
-    let mut s = Script::new(
-        &TcpSettings {
-            ecn: true,
-            ..settings()
-        },
-        None,
-    );
-    s.sent();
-    s.wait(RTT);
-    s.echo(1);
-    assert_eq!(s.cwnd(), 5_000);
-    for n in 3..=5 {
-        s.ack(1, &[(2, n)]);
-    }
-    let stats = s.sender.stats();
-    assert_eq!((stats.fast_recoveries, stats.cwnd_bytes), (1, 5_000));
 }
 
 #[test]
@@ -610,6 +296,27 @@ fn a_lost_syn_is_sent_again_after_a_second_and_data_starts_with_three() {
     sender.on_ack(at + RTT, &answer);
     assert_eq!(sender.stats().srtt, None, "which SYN was answered is not known");
     assert_eq!(sender.rto(), Duration::from_ms(3_000));
+}
+
+#[test]
+fn a_syn_lost_twice_leaves_a_window_of_one_segment() {
+    let mut sender = Sender::with_handshake(&settings(), Instant::ZERO, None);
+    sender.poll_transmit(Instant::ZERO);
+    for (timeouts, segments) in [(1, 10), (2, 1)] {
+        let at = sender.poll_timer().expect("the SYN's timer");
+        sender.on_timer(at);
+        let syn = sender.poll_transmit(at).expect("the SYN again");
+        assert_eq!(sender.stats().timeouts, timeouts);
+        let mut opened = sender.clone();
+        let answer = super::Receiver::new(&settings())
+            .on_segment(at, &syn, false)
+            .expect("a SYN-ACK");
+        opened.on_ack(at + RTT, &answer);
+        assert_eq!(
+            core::iter::from_fn(|| opened.poll_transmit(at + RTT)).count(),
+            segments
+        );
+    }
 }
 
 #[test]

@@ -17,8 +17,12 @@ mod exchange_tests;
 mod path_tests;
 mod ranges;
 pub mod receiver;
+#[cfg(test)]
+mod recovery_tests;
 pub mod rtt;
 mod scoreboard;
+#[cfg(test)]
+mod script;
 pub mod sender;
 #[cfg(test)]
 mod testing;

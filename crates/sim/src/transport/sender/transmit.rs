@@ -1,0 +1,232 @@
+//! What goes out next: retransmissions by `NextSeg()` of RFC 6675 section 4, new data within every window.
+//!
+//! Windows: congestion, receiver's, send buffer. New data leaves in whole segments (RFC 1122 4.2.3.4), several to a
+//! piece where segmentation is offloaded. A closed window is probed (RFC 9293 3.8.6.1), with empty segments. Left
+//! out: Nagle's rule (a bulk sender always has a full segment or its last), pacing.
+
+use super::super::ranges::ByteRange;
+use super::super::scoreboard::DUP_THRESH;
+use super::super::{DataSegment, Flags};
+use super::{Phase, Sender};
+use clearway_core::{Duration, Instant};
+
+impl Sender {
+    /// The next piece to hand down, none where nothing may be sent now. Call until none after construction,
+    /// [`on_ack`](Self::on_ack) and [`on_timer`](Self::on_timer).
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<DataSegment> {
+        if self.phase == Phase::Opening {
+            return self.transmit_syn(now);
+        }
+        if self.resend_first {
+            self.resend_first = false;
+            let hole = self.scoreboard.first_hole(self.una, self.high_data);
+            let end = hole.end.min(hole.start + self.mss);
+            if self.sack {
+                self.rescue = end;
+            }
+            return Some(self.resend(now, hole.start, end));
+        }
+        match self.phase {
+            Phase::Recovery if self.sack => self.transmit_in_recovery(now),
+            Phase::Resending if self.next < self.high_data => self.transmit_after_timeout(now),
+            _ => self.transmit_new(now),
+        }
+    }
+
+    fn transmit_syn(&mut self, now: Instant) -> Option<DataSegment> {
+        if !self.send_syn {
+            return None;
+        }
+        self.send_syn = false;
+        self.syn_at = now;
+        self.deadline = Some(now.saturating_add(self.rtt.rto()));
+        Some(DataSegment {
+            seq: 0,
+            len: 0,
+            flags: Flags::SYN.with(Flags::RETRANSMISSION.when(self.timed_out)),
+        })
+    }
+
+    /// Step (C) of RFC 6675 section 5 with `NextSeg()`.
+    fn transmit_in_recovery(&mut self, now: Instant) -> Option<DataSegment> {
+        let pipe = self.scoreboard.pipe(self.una, self.high_data);
+        if self.congestion.cwnd() < pipe + self.mss {
+            return None;
+        }
+        let hole = self.scoreboard.next_hole(self.una);
+        if let Some(h) = hole
+            && self.scoreboard.is_lost(h.start)
+        {
+            return Some(self.resend(now, h.start, h.end.min(h.start + self.mss)));
+        }
+        if let Some(segment) = self.transmit_new(now) {
+            return Some(segment);
+        }
+        if let Some(h) = hole {
+            return Some(self.resend(now, h.start, h.end.min(h.start + self.mss)));
+        }
+        if self.una > self.rescue {
+            // Rule (4): one rescue retransmission a recovery, which leaves HighRxt alone.
+            self.rescue = self.recover;
+            let last = self.scoreboard.last_hole(self.una, self.high_data);
+            let start = last.start.max(last.end.saturating_sub(self.mss));
+            return Some(self.emit_again(now, start, last.end));
+        }
+        None
+    }
+
+    /// After a timeout: from the first unacknowledged byte on, past what was reported since.
+    fn transmit_after_timeout(&mut self, now: Instant) -> Option<DataSegment> {
+        let ByteRange { start, end } = self.scoreboard.skip_reported(self.next, self.high_data);
+        if start >= self.high_data {
+            self.next = self.high_data;
+            return self.transmit_new(now);
+        }
+        let pipe = self.next - self.una - self.scoreboard.reported(self.una, self.next);
+        if pipe > 0 && self.congestion.cwnd() < pipe + self.mss {
+            return None;
+        }
+        let end = end.min(start + self.mss);
+        self.next = end;
+        Some(self.emit_again(now, start, end))
+    }
+
+    fn pipe(&self) -> u64 {
+        if self.scoreboard.is_empty() {
+            self.next - self.una
+        } else if self.phase == Phase::Resending {
+            self.next - self.una - self.scoreboard.reported(self.una, self.next)
+        } else {
+            self.scoreboard.pipe(self.una, self.high_data)
+        }
+    }
+
+    /// New data within every window, in pieces of whole segments.
+    fn transmit_new(&mut self, now: Instant) -> Option<DataSegment> {
+        let left = self.stream_end - self.next;
+        if left == 0 {
+            return None;
+        }
+        let outstanding = self.next - self.una;
+        let mut cwnd = self.congestion.cwnd();
+        let disordered = self.dup_acks > 0;
+        if disordered && !self.sack && self.phase == Phase::Open {
+            // Limited transmit: a segment more for each of the first two duplicates (RFC 3042). With SACK the pipe
+            // has shrunk by what the duplicates reported, which comes to the same.
+            cwnd += u64::from(self.dup_acks.min(DUP_THRESH - 1)) * self.mss;
+        }
+        let by_peer = self.edge.saturating_sub(self.next);
+        let room = cwnd
+            .saturating_sub(self.pipe())
+            .min(by_peer)
+            .min(self.send_buffer.saturating_sub(outstanding));
+        let mut len = left.min(room).min(self.piece_max);
+        if len < left && !len.is_multiple_of(self.mss) {
+            // Whole segments, but for a receiver whose whole window is small (RFC 1122 4.2.3.4).
+            let short_window = len < self.mss && len == by_peer && len >= self.window_seen.div_ceil(2);
+            if !short_window {
+                len -= len % self.mss;
+            }
+        }
+        if len < self.piece_max
+            && len < left
+            && !disordered
+            && self.phase == Phase::Open
+            && self.expects_ack(now)
+        {
+            let window = cwnd.min(self.send_buffer).min(self.edge - self.una);
+            if len < (window / 3).min(self.piece_max) / self.mss * self.mss {
+                len = 0;
+            }
+        }
+        if self.send_probe {
+            self.send_probe = false;
+            if len == 0 {
+                return Some(self.probe(now, by_peer.min(left).min(self.mss)));
+            }
+        }
+        if len == 0 {
+            if outstanding == 0 && self.deadline.is_none() {
+                // Only the receiver's window can stop a sender with nothing outstanding.
+                self.deadline = Some(now.saturating_add(self.rtt.probe_interval(self.probes)));
+            }
+            return None;
+        }
+        if disordered && self.phase == Phase::Open {
+            self.limited += len;
+        }
+        Some(self.emit_new(now, len))
+    }
+
+    /// False where all that is outstanding was sent within half a round trip: nothing will make a piece grow soon.
+    fn expects_ack(&self, now: Instant) -> bool {
+        let (first, at) = self.burst;
+        self.next > self.una && (self.una < first || now.saturating_since(at) > self.half_round())
+    }
+
+    fn half_round(&self) -> Duration {
+        Duration::from_ps(self.rtt.srtt().unwrap_or_default().as_ps() / 2)
+    }
+
+    /// A closed window is probed with an empty segment, one too small for a segment is used up at last.
+    fn probe(&mut self, now: Instant, len: u64) -> DataSegment {
+        self.stats.window_probes += 1;
+        if len > 0 {
+            return self.emit_new(now, len);
+        }
+        self.deadline = Some(now.saturating_add(self.rtt.probe_interval(self.probes)));
+        DataSegment {
+            seq: self.next,
+            len: 0,
+            flags: Flags::NONE,
+        }
+    }
+
+    fn emit_new(&mut self, now: Instant, len: u64) -> DataSegment {
+        let seq = self.next;
+        let end = seq + len;
+        self.next = end;
+        self.high_data = end;
+        if self.timed.is_none() {
+            self.timed = Some((seq + len.min(self.mss), now));
+        }
+        if now.saturating_since(self.burst.1) > self.half_round() {
+            self.burst = (seq, now);
+        }
+        let cwr = self.announce_cwr;
+        self.announce_cwr = false;
+        self.emit(
+            now,
+            seq,
+            len,
+            Flags::CWR.when(cwr).with(Flags::ECT.when(self.ecn)),
+        )
+    }
+
+    fn resend(&mut self, now: Instant, start: u64, end: u64) -> DataSegment {
+        if self.sack {
+            self.scoreboard.resend(start, end);
+        }
+        self.emit_again(now, start, end)
+    }
+
+    /// Retransmissions are not ECN-capable (RFC 3168 6.1.5) and end the running measurement (Karn).
+    fn emit_again(&mut self, now: Instant, start: u64, end: u64) -> DataSegment {
+        self.timed = None;
+        self.stats.retransmissions += 1;
+        self.emit(now, start, end - start, Flags::RETRANSMISSION)
+    }
+
+    fn emit(&mut self, now: Instant, seq: u64, len: u64, flags: Flags) -> DataSegment {
+        self.stats.bytes_sent += len;
+        if self.deadline.is_none() {
+            self.deadline = Some(now.saturating_add(self.rtt.rto()));
+        }
+        let fin = Flags::FIN.when(seq + len == self.stream_end);
+        DataSegment {
+            seq,
+            len: u32::try_from(len).unwrap_or(u32::MAX),
+            flags: flags.with(fin),
+        }
+    }
+}
