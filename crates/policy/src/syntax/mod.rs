@@ -1,0 +1,4 @@
+//! The keys of the two files, each declared once: reader and JSON Schema come from these types.
+
+pub(crate) mod policy;
+pub(crate) mod scenario;
