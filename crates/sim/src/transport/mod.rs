@@ -100,7 +100,11 @@ impl DataSegment {
     /// only, FIN on the last. A piece without payload is one packet.
     pub fn packets(self, mss_bytes: u32) -> impl Iterator<Item = Self> {
         let mss = mss_bytes.max(1);
-        let count = self.len.div_ceil(mss).max(1);
+        let count = if self.len <= mss {
+            1
+        } else {
+            self.len.div_ceil(mss)
+        };
         (0..count).map(move |i| {
             let offset = i * mss;
             let mut flags = self.flags;

@@ -103,18 +103,21 @@ fn mean_window(tcp: &TcpSettings, loss: f64, seeds: u64, rounds: u64) -> f64 {
 
 #[test]
 fn throughput_falls_with_the_square_root_of_loss() {
-    // Mathis, Semke, Mahdavi and Ott (CCR 1997): W = C / sqrt(p), C = sqrt(3/2) where the window grows a segment a
-    // round trip; for independent losses 1.31 (Ott, Kemperman and Mathis 1996). Tolerance 10 % about their middle,
-    // wider at 1 % loss, where a window of 12 segments often ends in a timeout.
+    // Mathis, Semke, Mahdavi and Ott (CCR 1997): W = C / sqrt(p), C = sqrt(3/2) = 1.22 for periodic losses where the
+    // window grows a segment a round trip; for independent losses 1.31 (Ott, Kemperman and Mathis 1996). Within 7 %
+    // of the interval between them; at 1 % loss windows of 12 segments end in timeouts, and C may be a fifth lower.
     for sack in [true, false] {
         let tcp = TcpSettings {
             sack,
             delayed_ack: Duration::from_ms(1),
             ..settings()
         };
-        for (loss, rounds, low, high) in [(0.0003, 4_000, 1.12, 1.40), (0.001, 2_500, 1.12, 1.40)] {
+        for (loss, rounds, low, high) in [
+            (0.0003, 4_000, 1.13, 1.40),
+            (0.001, 2_500, 1.13, 1.40),
+            (0.01, 2_000, 0.97, 1.40),
+        ] {
             let c = mean_window(&tcp, loss, 6, rounds) * f64::sqrt(loss);
-            println!("sack {sack} p {loss} C {c}");
             assert!((low..high).contains(&c), "sack {sack}, p {loss}: C = {c}");
         }
     }
@@ -161,7 +164,6 @@ fn sixteen_flows_fill_a_bottleneck_with_a_buffer_of_one_bandwidth_delay_product(
             let path = bottleneck(10_000_000_000, Duration::from_us(500), 1.0);
             let (shares, n) = shares(&tcp, path, 16, seed, 200);
             let sum: f64 = shares.iter().sum();
-            println!("seed {seed} sack {sack} utilisation {sum} drops {}", n.drops);
             assert!(sum >= 0.95, "seed {seed}, sack {sack}: {sum}");
             assert!(n.drops > 0, "the buffer must overflow");
         }
@@ -176,7 +178,6 @@ fn a_lone_flow_fills_a_bottleneck_with_a_buffer_of_one_bandwidth_delay_product()
     };
     let path = bottleneck(1_000_000_000, Duration::from_ms(1), 1.0);
     let (shares, n) = shares(&tcp, path, 1, 1, 4_000);
-    println!("{shares:?} drops {} {:?}", n.drops, n.senders[0].stats());
     assert!(shares[0] >= 0.95 && n.drops > 0, "{shares:?}");
 }
 
@@ -195,7 +196,6 @@ fn equal_flows_share_a_drop_tail_bottleneck_fairly() {
         };
         let path = bottleneck(200_000_000, Duration::from_ms(10), 1.0);
         let (shares, _) = shares(&tcp, path, flows, seed, 40_000);
-        println!("{flows} flows: {} {shares:?}", jain(&shares));
         assert!(jain(&shares) > 0.9, "{flows} flows: {shares:?}");
     }
 }
@@ -215,7 +215,6 @@ fn marks_instead_of_drops_cost_no_retransmission() {
     };
     let (shares, n) = shares(&tcp, path, 4, 1, 4_000);
     let sum: f64 = shares.iter().sum();
-    println!("{shares:?} marks {} drops {}", n.marks, n.drops);
     assert!(sum > 0.95, "{shares:?}");
     assert_eq!(n.drops, 0);
     assert!(

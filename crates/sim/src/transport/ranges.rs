@@ -43,6 +43,11 @@ impl RangeSet {
         self.ranges.front().copied()
     }
 
+    /// The ranges from the lowest up.
+    pub(crate) fn ascending(&self) -> impl Iterator<Item = ByteRange> {
+        self.ranges.iter().copied()
+    }
+
     /// The ranges from the highest down.
     pub(crate) fn descending(&self) -> impl Iterator<Item = ByteRange> {
         self.ranges.iter().rev().copied()

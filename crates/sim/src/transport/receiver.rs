@@ -181,13 +181,18 @@ impl Receiver {
         ack
     }
 
+    /// The ranges that changed last, then the lowest ones, which a sender that starts again after a timeout needs.
     fn fill_sack(&mut self, ack: &mut Ack) {
         let mut used = 0;
         let mut starts = [0; 3];
-        for seq in self.recent {
-            let Some(r) = self.out_of_order.containing(seq) else {
-                continue;
-            };
+        let recent = self
+            .recent
+            .iter()
+            .filter_map(|seq| self.out_of_order.containing(*seq));
+        for r in recent.chain(self.out_of_order.ascending().take(3)) {
+            if used == starts.len() {
+                break;
+            }
             if starts[..used].contains(&r.start) {
                 continue;
             }
@@ -199,11 +204,8 @@ impl Receiver {
             ack.sack[used] = SackBlock { offset, len };
             used += 1;
         }
-        // Forget doubles, so that older ranges are not pushed out by many reports of one.
-        if used > 0 {
-            starts[used..].fill(0);
-            self.recent = starts;
-        }
+        // Without doubles, so that reports of one range do not push the others out.
+        self.recent = starts;
     }
 }
 
@@ -295,6 +297,20 @@ mod tests {
         assert_eq!(
             blocks(r.on_segment(T0, &segment(11_000, 1_000), false)),
             [(11_000, 1_000), (9_000, 1_000), (2_000, 3_000)]
+        );
+    }
+
+    #[test]
+    fn a_joined_range_leaves_room_for_the_lowest_one_not_yet_named() {
+        let mut r = Receiver::new(&settings());
+        for seq in [2_000, 4_000, 6_000, 8_000] {
+            r.on_segment(T0, &segment(seq, 1_000), false);
+        }
+        // 4 to 9 are one range; the one at 2 was pushed out of the three before.
+        r.on_segment(T0, &segment(5_000, 1_000), false);
+        assert_eq!(
+            blocks(r.on_segment(T0, &segment(7_000, 1_000), false)),
+            [(4_000, 5_000), (2_000, 1_000)]
         );
     }
 

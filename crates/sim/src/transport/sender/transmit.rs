@@ -121,22 +121,20 @@ impl Sender {
             .min(by_peer)
             .min(self.send_buffer.saturating_sub(outstanding));
         let mut len = left.min(room).min(self.piece_max);
-        if len < left && !len.is_multiple_of(self.mss) {
+        if len < self.mss && len < left {
             // Whole segments, but for a receiver whose whole window is small (RFC 1122 4.2.3.4).
-            let short_window = len < self.mss && len == by_peer && len >= self.window_seen.div_ceil(2);
+            let short_window = len == by_peer && len >= self.window_seen.div_ceil(2);
             if !short_window {
-                len -= len % self.mss;
-            }
-        }
-        if len < self.piece_max
-            && len < left
-            && !disordered
-            && self.phase == Phase::Open
-            && self.expects_ack(now)
-        {
-            let window = cwnd.min(self.send_buffer).min(self.edge - self.una);
-            if len < (window / 3).min(self.piece_max) / self.mss * self.mss {
                 len = 0;
+            }
+        } else if len < self.piece_max && len < left {
+            // Longer than a segment and shorter than a piece: only segmentation offload comes here.
+            len -= len % self.mss;
+            if !disordered && self.phase == Phase::Open && self.expects_ack(now) {
+                let window = cwnd.min(self.send_buffer).min(self.edge - self.una);
+                if len < (window / 3).min(self.piece_max) / self.mss * self.mss {
+                    len = 0;
+                }
             }
         }
         if self.send_probe {
