@@ -37,7 +37,7 @@ pub struct FlowKey {
 /// The identity of a flow: the five-tuple of an IP packet, or addresses, VLAN and EtherType of any other frame.
 ///
 /// Forty bytes, because a manager keeps one for each of tens of thousands of flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Hash, PartialOrd, Ord)]
 pub struct FlowId([u64; 5]);
 
 impl FlowId {
@@ -64,16 +64,15 @@ impl FlowId {
     /// A 64-bit mix of the identity: the same on every machine and in every run.
     #[must_use]
     pub const fn hash(&self) -> u64 {
-        const fn mix(h: u64, v: u64) -> u64 {
-            let x = (h ^ v).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            x ^ (x >> 29)
+        const fn fold(a: u64, b: u64) -> u64 {
+            let product = (a as u128) * (b as u128);
+            (product as u64) ^ ((product >> 64) as u64)
         }
-        let mut h = 0x517C_C1B7_2722_0A95;
-        let mut i = 0;
-        while i < self.0.len() {
-            h = mix(h, self.0[i]);
-            i += 1;
-        }
+        // Three independent multiplications, then one more: the words of the identity do not wait for each other.
+        let [c, s0, s1, d0, d1] = self.0;
+        let a = fold(c ^ 0x9E37_79B9_7F4A_7C15, s1 ^ 0xD1B5_4A32_D192_ED03);
+        let b = fold(s0 ^ 0xA076_1D64_78BD_642F, d0 ^ 0xE703_7ED1_A0B4_28DB);
+        let h = fold(a ^ d1 ^ 0x8EBC_6AF0_9C88_C6E3, b ^ 0x5899_65CC_7537_4CC3);
         h ^ (h >> 32)
     }
 
@@ -81,5 +80,42 @@ impl FlowId {
     #[must_use]
     pub const fn tag(&self) -> u32 {
         self.hash() as u32
+    }
+}
+
+impl PartialEq for FlowId {
+    // Word by word without a branch: identities of one table mostly differ in the first word or not at all.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let mut differ = 0;
+        for (a, b) in self.0.iter().zip(&other.0) {
+            differ |= a ^ b;
+        }
+        differ == 0
+    }
+}
+impl Eq for FlowId {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_that_differ_in_one_field_differ_in_identity_and_spread_over_the_hash() {
+        let mut low = [0_u32; 256];
+        for port in 0..25_600_u32 {
+            let key = FlowKey {
+                ip_version: 4,
+                protocol: 17,
+                src_ip: 0x0A00_0001,
+                dst_ip: 0x0A00_0002,
+                src_port: (port >> 8) as u16,
+                dst_port: (port & 0xFF) as u16,
+                ..FlowKey::default()
+            };
+            low[FlowId::of(&key).hash() as usize & 255] += 1;
+        }
+        // 100 expected in each; a fair hash stays within six standard deviations.
+        assert!(low.iter().all(|&n| (40..160).contains(&n)));
     }
 }

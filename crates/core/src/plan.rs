@@ -138,17 +138,13 @@ impl Accounting {
     /// The bytes that a frame of `len` counts for, at least 1.
     #[must_use]
     pub const fn cost(&self, len: u32) -> u32 {
-        let sum = len as i64 + self.overhead_bytes as i64;
-        let floor = if self.min_bytes > 1 {
-            self.min_bytes as i64
+        let sum = len.saturating_add_signed(self.overhead_bytes);
+        if sum > self.min_bytes {
+            sum
+        } else if self.min_bytes > 1 {
+            self.min_bytes
         } else {
             1
-        };
-        let cost = if sum > floor { sum } else { floor };
-        if cost > u32::MAX as i64 {
-            u32::MAX
-        } else {
-            cost as u32
         }
     }
 }

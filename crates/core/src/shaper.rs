@@ -25,6 +25,8 @@ const PS_FRAME: u64 = 1_000_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
     rate: u64,
+    /// `u64::MAX / rate`: a division by `rate` is a multiplication and at most one correction.
+    inverse: u64,
     /// Whole picoseconds a unit takes, and the remainder over `rate`.
     unit_ps: u64,
     unit_rem: u64,
@@ -66,6 +68,7 @@ impl Rate {
         let slack = u128::from(burst - eligible) * u128::from(scale);
         Self {
             rate,
+            inverse: u64::MAX / rate,
             unit_ps: scale / rate,
             unit_rem: scale % rate,
             // Bounded by FILL_PS_MAX, which plan validation enforces.
@@ -74,6 +77,19 @@ impl Rate {
             burst,
             scale,
         }
+    }
+
+    /// Quotient and remainder of `over` by the rate.
+    #[inline]
+    const fn divide(&self, over: u64) -> (u64, u64) {
+        // The inverse is short of 2^64 / rate by less than one and a bit, so the quotient by at most two.
+        let mut quotient = ((over as u128 * self.inverse as u128) >> 64) as u64;
+        let mut rest = over - quotient * self.rate;
+        while rest >= self.rate {
+            quotient += 1;
+            rest -= self.rate;
+        }
+        (quotient, rest)
     }
 
     /// True where a frame counts as one, whatever its length.
@@ -108,8 +124,9 @@ impl Level {
         self.full_ps += rate.unit_ps * units;
         if rate.unit_rem != 0 {
             let over = rate.unit_rem * units + self.rem;
-            self.full_ps += over / rate.rate;
-            self.rem = over % rate.rate;
+            let (whole, rest) = rate.divide(over);
+            self.full_ps += whole;
+            self.rem = rest;
         }
     }
 
@@ -189,6 +206,23 @@ mod tests {
         }
         assert_eq!(backlogged.full_ps, 8_000_000_000_000_000);
         assert_eq!(backlogged.rem, 0);
+    }
+
+    #[test]
+    fn dividing_by_the_inverse_is_dividing() {
+        let mut state = 5_u64;
+        for step in 0..200_000_u32 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let rate = (state >> (21 + state % 42)).max(1);
+            let over = state.rotate_left(17) >> (step % 60);
+            assert_eq!(
+                bits(rate, 1_500).divide(over),
+                (over / rate, over % rate),
+                "{over} by {rate}"
+            );
+        }
     }
 
     #[test]

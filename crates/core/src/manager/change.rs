@@ -43,7 +43,7 @@ impl TrafficManager {
     /// The slot of a node that can be changed.
     fn present(&self, id: NodeId) -> Result<u32, ReconfigureError> {
         let slot = self.find(id).ok_or(ReconfigureError::NodeGone(id))?;
-        if self.nodes[slot as usize].draining {
+        if self.nodes[slot as usize].draining() {
             Err(ReconfigureError::NodeGone(id))
         } else {
             Ok(slot)
@@ -86,7 +86,7 @@ impl TrafficManager {
         let shapers = &self.shapers[slot as usize];
         let node = &mut self.nodes[slot as usize];
         node.own_at = shapers.own_at();
-        node.shaped = shapers.bits.is_some() || shapers.frames.is_some();
+        node.set_shaped(shapers.bits.is_some() || shapers.frames.is_some());
         self.touch_changed(slot, now);
     }
 
@@ -110,7 +110,7 @@ impl TrafficManager {
             shapers.guarantee,
             guarantee.map(|shape| Rate::bits(shape, cost_max)),
         );
-        self.nodes[slot as usize].guaranteed = guarantee.is_some();
+        self.nodes[slot as usize].set_guaranteed(guarantee.is_some());
         self.rejoin(slot, now);
         Ok(())
     }
@@ -224,8 +224,8 @@ impl TrafficManager {
         let (mut next, mut frames) = (0, 0);
         while let Some(&at) = below.get(next) {
             let node = &mut self.nodes[at as usize];
-            if !node.draining {
-                node.draining = true;
+            if !node.draining() {
+                node.set_draining();
                 self.draining += 1;
             }
             if node.is_leaf() {
@@ -245,7 +245,7 @@ impl TrafficManager {
     /// Frees a draining node that holds nothing any more, and what is then empty above it (rule 27).
     pub(super) fn retire(&mut self, slot: u32) {
         let mut slot = slot;
-        while self.nodes[slot as usize].draining {
+        while self.nodes[slot as usize].draining() {
             let Node {
                 kind,
                 body,
@@ -292,7 +292,7 @@ impl TrafficManager {
             let node = self
                 .nodes
                 .get(rule.queue as usize)
-                .filter(|n| n.is_leaf() && !n.draining);
+                .filter(|n| n.is_leaf() && !n.draining());
             let Some(node) = node else {
                 return Err(plan_error(
                     Some(PlanItem::Rule(index)),

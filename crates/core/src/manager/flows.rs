@@ -1,6 +1,7 @@
 //! The flows that the manager knows: those of per-flow queues, and those that were moved.
 //!
-//! A chained hash table over records allocated once. A record's 64 hot bytes are one cache line; its identity, which
+//! An open-addressed hash table (linear probing with backward shift, Knuth 6.4 R) over records allocated once. A table
+//! entry carries 32 bits of the hash, so that a look-up touches the identity of the right flow and hardly ever another. A record's 64 hot bytes are one cache line; its identity, which
 //! only a look-up needs, stands apart. Idle flows form a list, longest idle first, from which room is made.
 
 use super::node::NONE;
@@ -43,15 +44,25 @@ pub(super) struct Flow {
     pub(super) queue: NodeId,
     pub(super) standing: Standing,
     pub(super) in_idle_list: bool,
+    /// The home is a shared queue (it may be gone since).
+    pub(super) shared_home: bool,
 }
 
 /// The rest: 48 bytes.
 #[derive(Clone, Debug)]
 struct Identity {
     id: FlowId,
-    chain: u32,
     home: NodeId,
 }
+
+/// One table entry; `flow` is `NONE` where it is empty.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    tag: u32,
+    flow: u32,
+}
+
+const EMPTY: Entry = Entry { tag: 0, flow: NONE };
 
 impl Flow {
     pub(super) const fn free() -> Self {
@@ -69,6 +80,7 @@ impl Flow {
             queue: NodeId::first(0),
             standing: Standing::Free,
             in_idle_list: false,
+            shared_home: false,
         }
     }
 }
@@ -78,7 +90,7 @@ impl Flow {
 pub(super) struct Flows {
     pub(super) records: Vec<Flow>,
     identities: Vec<Identity>,
-    buckets: Vec<u32>,
+    table: Vec<Entry>,
     free: u32,
     pub(super) known: u32,
     idle_first: u32,
@@ -94,13 +106,13 @@ impl Flows {
         }
         let empty = Identity {
             id: FlowId::of(&crate::key::FlowKey::default()),
-            chain: NONE,
             home: NodeId::first(0),
         };
         Self {
             records,
             identities: vec![empty; n],
-            buckets: vec![NONE; if n == 0 { 0 } else { n.next_power_of_two() }],
+            // Four fifths full at most: probes stay short, and an entry costs a flow ten bytes.
+            table: vec![EMPTY; n + n / 4 + 1],
             free: if n == 0 { NONE } else { 0 },
             known: 0,
             idle_first: NONE,
@@ -108,21 +120,32 @@ impl Flows {
         }
     }
 
-    fn bucket(&self, id: &FlowId) -> usize {
-        id.hash() as usize & (self.buckets.len() - 1)
+    /// Where the probe for a hash starts.
+    #[inline]
+    fn start(&self, hash: u64) -> usize {
+        (((hash >> 32) * self.table.len() as u64) >> 32) as usize
+    }
+
+    #[inline]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.table.len() { 0 } else { at + 1 }
     }
 
     /// The record of a known flow.
     #[inline]
-    pub(super) fn find(&self, id: &FlowId) -> u32 {
+    pub(super) fn find(&self, id: &FlowId, hash: u64) -> u32 {
         if self.known == 0 {
             return NONE;
         }
-        let mut at = self.buckets[self.bucket(id)];
-        while at != NONE && self.identities[at as usize].id != *id {
-            at = self.identities[at as usize].chain;
+        let tag = hash as u32;
+        let mut at = self.start(hash);
+        loop {
+            let entry = self.table[at];
+            if entry.flow == NONE || (entry.tag == tag && self.identities[entry.flow as usize].id == *id) {
+                return entry.flow;
+            }
+            at = self.after(at);
         }
-        at
     }
 
     /// True where no record is free.
@@ -133,7 +156,15 @@ impl Flows {
     /// Takes a free record for a new flow.
     pub(super) fn insert(&mut self, id: FlowId, queue: NodeId, standing: Standing) -> u32 {
         let flow = self.free;
-        let bucket = self.bucket(&id);
+        let hash = id.hash();
+        let mut at = self.start(hash);
+        while self.table[at].flow != NONE {
+            at = self.after(at);
+        }
+        self.table[at] = Entry {
+            tag: hash as u32,
+            flow,
+        };
         let generation = self.records[flow as usize].generation;
         self.free = self.records[flow as usize].next;
         self.records[flow as usize] = Flow {
@@ -142,12 +173,7 @@ impl Flows {
             standing,
             ..Flow::free()
         };
-        self.identities[flow as usize] = Identity {
-            id,
-            chain: self.buckets[bucket],
-            home: queue,
-        };
-        self.buckets[bucket] = flow;
+        self.identities[flow as usize] = Identity { id, home: queue };
         self.known += 1;
         flow
     }
@@ -155,17 +181,7 @@ impl Flows {
     /// Forgets a flow without frames.
     pub(super) fn forget(&mut self, flow: u32) {
         self.leave_idle(flow);
-        let bucket = self.bucket(&self.identities[flow as usize].id);
-        let chain = self.identities[flow as usize].chain;
-        if self.buckets[bucket] == flow {
-            self.buckets[bucket] = chain;
-        } else {
-            let mut at = self.buckets[bucket];
-            while self.identities[at as usize].chain != flow {
-                at = self.identities[at as usize].chain;
-            }
-            self.identities[at as usize].chain = chain;
-        }
+        self.unlist(flow);
         let record = &mut self.records[flow as usize];
         record.generation = record.generation.wrapping_add(1);
         record.standing = Standing::Free;
@@ -174,11 +190,36 @@ impl Flows {
         self.known -= 1;
     }
 
+    /// Takes a flow's entry out and moves back what probed past it.
+    fn unlist(&mut self, flow: u32) {
+        let mut hole = self.start(self.identities[flow as usize].id.hash());
+        while self.table[hole].flow != flow {
+            hole = self.after(hole);
+        }
+        let size = self.table.len();
+        let mut at = hole;
+        loop {
+            at = self.after(at);
+            let entry = self.table[at];
+            if entry.flow == NONE {
+                break;
+            }
+            let home = self.start(self.identities[entry.flow as usize].id.hash());
+            // The entry may move to the hole if its probe starts at or before the hole, going round.
+            if (at + size - home) % size >= (at + size - hole) % size {
+                self.table[hole] = entry;
+                hole = at;
+            }
+        }
+        self.table[hole] = EMPTY;
+    }
+
     pub(super) fn home(&self, flow: u32) -> NodeId {
         self.identities[flow as usize].home
     }
 
-    pub(super) fn set_home(&mut self, flow: u32, home: NodeId) {
+    pub(super) fn set_home(&mut self, flow: u32, home: NodeId, shared: bool) {
+        self.records[flow as usize].shared_home = shared;
         self.identities[flow as usize].home = home;
     }
 
@@ -240,10 +281,39 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::FlowKey;
+
+    #[test]
+    fn every_flow_is_found_while_others_come_and_go() {
+        let id = |port: u16| {
+            FlowId::of(&FlowKey {
+                ip_version: 4,
+                src_port: port,
+                ..FlowKey::default()
+            })
+        };
+        let mut flows = Flows::new(50);
+        let mut present = [NONE; 200];
+        let mut state = 3_u64;
+        for _ in 0..20_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let port = (state >> 33) as u16 % 200;
+            let found = flows.find(&id(port), id(port).hash());
+            assert_eq!(found, present[port as usize]);
+            if found != NONE {
+                flows.forget(found);
+                present[port as usize] = NONE;
+            } else if !flows.is_full() {
+                present[port as usize] = flows.insert(id(port), NodeId::first(0), Standing::Moved);
+            }
+        }
+    }
 
     #[test]
     fn a_record_is_one_cache_line_and_a_flow_fits_in_128_bytes() {
         assert_eq!(size_of::<Flow>(), 64);
-        assert!(size_of::<Flow>() + size_of::<Identity>() + 2 * size_of::<u32>() <= 128);
+        assert!(size_of::<Flow>() + size_of::<Identity>() + size_of::<Entry>() * 5 / 4 <= 128);
     }
 }

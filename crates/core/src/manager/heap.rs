@@ -11,6 +11,8 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
     entries: Vec<(u64, u32)>,
+    /// Distance of the earliest instant from `NEVER`, kept here so that a look costs no second load; zero when empty.
+    before_never: u64,
 }
 
 impl Waiting {
@@ -20,8 +22,8 @@ impl Waiting {
 
     /// The earliest instant, or `NEVER`.
     #[inline]
-    pub(super) fn earliest(&self) -> u64 {
-        self.entries.first().map_or(NEVER, |e| e.0)
+    pub(super) const fn earliest(&self) -> u64 {
+        NEVER - self.before_never
     }
 
     /// The child with the least (instant, slot).
@@ -51,6 +53,12 @@ impl Waiting {
                 self.down(nodes, at)
             }
         }
+        self.note_first();
+    }
+
+    #[inline]
+    fn note_first(&mut self) {
+        self.before_never = self.entries.first().map_or(0, |e| NEVER - e.0);
     }
 
     /// Takes a child out if it is in.
@@ -69,6 +77,7 @@ impl Waiting {
                 self.down(nodes, at)
             }
         }
+        self.note_first();
     }
 
     /// Shifts every instant; the order stays.
@@ -76,6 +85,7 @@ impl Waiting {
         for entry in &mut self.entries {
             entry.0 = entry.0.saturating_sub(by);
         }
+        self.note_first();
     }
 
     fn up(&mut self, nodes: &mut [Node], mut at: usize) {

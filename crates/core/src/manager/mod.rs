@@ -138,6 +138,8 @@ impl TrafficManager {
                     by_rank,
                     children: Vec::new(),
                     in_use: true,
+                    frames_out: 0,
+                    bytes_out: 0,
                 };
                 match self.inners.iter().position(|i| !i.in_use) {
                     Some(free) => {
@@ -161,12 +163,13 @@ impl TrafficManager {
             accounting: plan.accounting,
             kind,
             rank: plan.rank,
-            shaped: plan.rate.is_some() || plan.frame_rate.is_some(),
-            guaranteed: plan.guarantee.is_some(),
             weight: plan.weight,
             generation,
             ..Node::free()
         };
+        let node = &mut self.nodes[slot as usize];
+        node.set_shaped(plan.rate.is_some() || plan.frame_rate.is_some());
+        node.set_guaranteed(plan.guarantee.is_some());
         if parent != NONE {
             let above = self.nodes[parent as usize].body as usize;
             let inner = &mut self.inners[above];
@@ -219,7 +222,7 @@ impl TrafficManager {
     #[inline]
     fn open_leaf(&self, id: NodeId) -> Option<u32> {
         let node = self.nodes.get(id.slot())?;
-        let open = node.is_leaf() && node.generation == id.generation() && !node.draining;
+        let open = node.is_leaf() && node.generation == id.generation() && !node.draining();
         open.then_some(id.slot() as u32)
     }
 
@@ -227,14 +230,20 @@ impl TrafficManager {
     #[must_use]
     pub fn counters(&self, id: NodeId) -> Option<Counters> {
         let node = &self.nodes[self.find(id)? as usize];
-        let mut counters = if node.is_leaf() {
-            self.leaves[node.body as usize].counters
-        } else {
-            Counters::default()
-        };
-        counters.frames_out = node.frames_out;
-        counters.bytes_out = node.bytes_out;
-        Some(counters)
+        let body = node.body as usize;
+        if node.is_leaf() {
+            return Some(self.leaves[body].counters);
+        }
+        let Inner {
+            frames_out,
+            bytes_out,
+            ..
+        } = self.inners[body];
+        Some(Counters {
+            frames_out,
+            bytes_out,
+            ..Counters::default()
+        })
     }
 
     /// Flows known now.
@@ -289,8 +298,9 @@ impl Classify for TrafficManager {
     fn classify(&mut self, now: Instant, key: &FlowKey) -> Result<Target, RefuseReason> {
         let now = self.clock(now);
         let id = FlowId::of(key);
-        let tag = id.tag();
-        let known = self.flows.find(&id);
+        let hash = id.hash();
+        let tag = hash as u32;
+        let known = self.flows.find(&id, hash);
         if known != NONE {
             let flow = &self.flows.records[known as usize];
             let (queue, generation) = (flow.queue, flow.generation);
@@ -402,8 +412,8 @@ impl Egress for TrafficManager {
     }
 
     fn rebase(&mut self, by: Duration) {
-        // Nothing later than the latest instant seen can have been meant.
-        let by = by.as_ps().min(self.now - BIAS);
+        // The caller's clock may be ahead of its last call, so `now` may fall below its origin, never below ours.
+        let by = by.as_ps().min(self.now);
         self.now -= by;
         for node in &mut self.nodes {
             node.own_at = node.own_at.saturating_sub(by);

@@ -26,10 +26,10 @@ impl TrafficManager {
     ) -> Result<(), ReconfigureError> {
         let from_slot = self.leaf_at(from)?;
         let to_slot = self.leaf_at(to)?;
-        if self.nodes[to_slot as usize].draining {
+        if self.nodes[to_slot as usize].draining() {
             return Err(ReconfigureError::NodeGone(to));
         }
-        let known = self.flows.find(&id);
+        let known = self.flows.find(&id, id.hash());
         if known != NONE && self.flows.records[known as usize].queue != from {
             return Err(ReconfigureError::FlowElsewhere(from));
         }
@@ -40,11 +40,14 @@ impl TrafficManager {
             if !self.make_room(now) {
                 return Err(ReconfigureError::FlowsMax);
             }
-            self.flows.insert(id, from, Standing::Moved)
+            let flow = self.flows.insert(id, from, Standing::Moved);
+            self.flows
+                .set_home(flow, from, self.nodes[from_slot as usize].kind == Kind::Shared);
+            flow
         } else {
             self.flows.leave_idle(known);
             if self.flows.records[known as usize].standing == Standing::Ordinary {
-                self.flows.set_home(known, from);
+                self.flows.set_home(known, from, false);
                 self.flows.records[known as usize].standing = Standing::Moved;
             }
             known
@@ -191,11 +194,11 @@ impl TrafficManager {
             let queue = self.flows.records[flow as usize].queue;
             if let Some(to) = self.find(queue) {
                 self.enter(now, flow, to);
-                self.settle_standing(flow);
                 self.touch(to, now);
             } else {
                 self.flows.records[flow as usize].standing = Standing::Moved;
             }
+            self.settle_standing(flow);
         }
     }
 
@@ -206,7 +209,7 @@ impl TrafficManager {
         if record.standing != Standing::Moved || queue != self.flows.home(flow) {
             return;
         }
-        if self.nodes[queue.slot()].kind == Kind::Shared {
+        if record.shared_home {
             self.flows.forget(flow);
         } else {
             self.flows.records[flow as usize].standing = Standing::Ordinary;

@@ -1,7 +1,7 @@
 //! The tree's records: what every node has, what inner nodes have, what leaves have.
 //!
-//! A node's own record is two cache lines and holds all that a visit on the way down or up needs; rounds and queues
-//! stand in records of their own, so that a path of three levels touches few lines.
+//! A node's own record is one cache line and holds what a visit on the way down or up needs; rounds and queues stand
+//! in records of their own, hot fields first, so that a path of three levels touches few lines.
 
 use super::heap::Waiting;
 use super::wheel::Wheel;
@@ -41,6 +41,7 @@ pub(super) enum State {
 
 /// A node of the tree.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Node {
     /// Latest eligible instant of the node's own shapers.
     pub(super) own_at: u64,
@@ -54,17 +55,13 @@ pub(super) struct Node {
     pub(super) heap_at: u32,
     /// Index of the `Inner` or `Leaf` record.
     pub(super) body: u32,
+    pub(super) generation: u32,
+    pub(super) weight: u32,
     pub(super) accounting: Accounting,
     pub(super) kind: Kind,
     pub(super) state: State,
     pub(super) rank: u8,
-    pub(super) shaped: bool,
-    pub(super) guaranteed: bool,
-    pub(super) draining: bool,
-    pub(super) frames_out: u64,
-    pub(super) bytes_out: u64,
-    pub(super) weight: u32,
-    pub(super) generation: u32,
+    pub(super) flags: u8,
 }
 
 impl Node {
@@ -85,14 +82,43 @@ impl Node {
             kind: Kind::Free,
             state: State::Idle,
             rank: 0,
-            shaped: false,
-            guaranteed: false,
-            draining: false,
-            frames_out: 0,
-            bytes_out: 0,
+            flags: 0,
             weight: 0,
             generation: 0,
         }
+    }
+
+    const SHAPED: u8 = 1;
+    const GUARANTEED: u8 = 2;
+    const DRAINING: u8 = 4;
+
+    #[inline]
+    pub(super) const fn shaped(&self) -> bool {
+        self.flags & Self::SHAPED != 0
+    }
+    #[inline]
+    pub(super) const fn guaranteed(&self) -> bool {
+        self.flags & Self::GUARANTEED != 0
+    }
+    #[inline]
+    pub(super) const fn draining(&self) -> bool {
+        self.flags & Self::DRAINING != 0
+    }
+    const fn set(&mut self, flag: u8, on: bool) {
+        if on {
+            self.flags |= flag
+        } else {
+            self.flags &= !flag
+        }
+    }
+    pub(super) const fn set_shaped(&mut self, on: bool) {
+        self.set(Self::SHAPED, on);
+    }
+    pub(super) const fn set_guaranteed(&mut self, on: bool) {
+        self.set(Self::GUARANTEED, on);
+    }
+    pub(super) const fn set_draining(&mut self) {
+        self.set(Self::DRAINING, true);
     }
 
     #[inline]
@@ -165,14 +191,16 @@ pub(super) struct Round {
     pub(super) ranks: u64,
     /// Weighted parents: the child whose turn it is.
     pub(super) head: u32,
+    /// Children in the round.
+    pub(super) children: u32,
 }
 
 impl Round {
-    pub(super) const EMPTY: Self = Self { ranks: 0, head: NONE };
-    #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
-        self.ranks == 0 && self.head == NONE
-    }
+    pub(super) const EMPTY: Self = Self {
+        ranks: 0,
+        head: NONE,
+        children: 0,
+    };
 }
 
 /// What an inner node has besides its `Node`.
@@ -186,10 +214,25 @@ pub(super) struct Inner {
     /// Children in no particular order.
     pub(super) children: Vec<u32>,
     pub(super) in_use: bool,
+    pub(super) frames_out: u64,
+    pub(super) bytes_out: u64,
 }
 
-/// What a leaf has besides its `Node`.
+impl Inner {
+    /// When the earliest child is ready: zero where one is in a round.
+    #[inline]
+    pub(super) const fn ready_below(&self) -> u64 {
+        if self.g.children | self.x.children == 0 {
+            self.waiting.earliest()
+        } else {
+            0
+        }
+    }
+}
+
+/// What a leaf has besides its `Node`: two cache lines that every frame touches, then the rest.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(super) struct Leaf {
     /// The shared FIFO.
     pub(super) head: u32,
@@ -201,21 +244,21 @@ pub(super) struct Leaf {
     pub(super) held_bytes: u64,
     pub(super) bytes_max: u64,
     pub(super) frames_max: u32,
-    pub(super) flow_frames_max: u32,
-    /// `u64::MAX`: frames do not age.
-    pub(super) age_max_ps: u64,
+    pub(super) gate: u8,
+    pub(super) drop_red: bool,
+    pub(super) mark_at: MarkAt,
     /// `u64::MAX`: never marks.
     pub(super) mark_bytes: u64,
-    pub(super) mark_at: MarkAt,
-    pub(super) gate: u8,
+    /// `u64::MAX`: frames do not age.
+    pub(super) age_max_ps: u64,
     /// Targets of unknown flows with an older stamp are stale.
     pub(super) stamp: u64,
-    pub(super) drop_red: bool,
     pub(super) meter: Option<Box<Meter>>,
     /// Flows with frames, by instant.
     pub(super) wheel: Option<Box<Wheel>>,
-    pub(super) flow_rate: Option<Rate>,
+    pub(super) flow_frames_max: u32,
     pub(super) counters: Counters,
+    pub(super) flow_rate: Option<Rate>,
 }
 
 impl Leaf {

@@ -1,9 +1,9 @@
 //! What goes into a queue and comes out of it: limits, meters, marks, FIFOs, per-flow FIFOs and ages.
 
-use super::flows::{Flow, Standing};
+use super::TrafficManager;
+use super::flows::{Flow, Flows, Standing};
 use super::node::{Kind, Leaf, NONE};
-use super::{BIAS, TrafficManager};
-use crate::api::{Colour, Dequeue, DropReason, Ecn, FrameDesc, FrameHandle, QueueId, RefuseReason, Target};
+use crate::api::{Colour, Ecn, FrameDesc, FrameHandle, QueueId, RefuseReason, Target};
 use crate::plan::MarkAt;
 use crate::time::Instant;
 use alloc::vec;
@@ -136,7 +136,7 @@ impl TrafficManager {
             return Err(RefuseReason::FramesMax);
         }
         let colour = match &mut leaf.meter {
-            Some(meter) => meter.colour(Instant::from_ps(now - BIAS), len),
+            Some(meter) => meter.colour(Instant::from_ps(now), len),
             None => Colour::Green,
         };
         let backlog = leaf.backlog_bytes();
@@ -219,69 +219,91 @@ impl TrafficManager {
         wheel.first() == flow
     }
 
-    /// Takes the frame whose turn it is out of a leaf and charges the flow's bucket (rules 18 and 19, first half). Says
-    /// whether somebody waits for the frame.
+    /// Takes the frame whose turn it is out of a leaf and charges the flow's bucket (rules 18 and 19, first half).
     #[inline]
-    pub(super) fn take(&mut self, slot: u32, now: u64) -> (Dequeue, u32, Option<u32>) {
+    pub(super) fn take(&mut self, slot: u32, now: u64) -> Taken {
         let node = &self.nodes[slot as usize];
         let queue = node.id(slot);
         let leaf = &mut self.leaves[node.body as usize];
-        let per_flow = leaf.wheel.as_ref().map_or(NONE, |w| w.first());
-        let at = if per_flow == NONE {
+        let flow = leaf.wheel.as_ref().map_or(NONE, |w| w.first());
+        let at = if flow == NONE {
             leaf.head
         } else {
-            self.flows.records[per_flow as usize].head
+            self.flows.records[flow as usize].head
         };
-        let frame = self.frames.entries[at as usize];
-        let aged = now - frame.entered > leaf.age_max_ps;
+        let frame = &self.frames.entries[at as usize];
+        let Frame {
+            entered,
+            len,
+            next,
+            ecn,
+            ..
+        } = *frame;
+        let aged = now - entered > leaf.age_max_ps;
+        let barrier = if frame.barrier { at } else { NONE };
         leaf.frames -= 1;
-        leaf.bytes -= u64::from(frame.len);
-        if per_flow == NONE {
-            leaf.head = frame.next;
+        leaf.bytes -= u64::from(len);
+        if flow == NONE {
+            leaf.head = next;
         } else {
-            let record = &mut self.flows.records[per_flow as usize];
-            record.head = frame.next;
-            record.frames -= 1;
-            if let (Some(rate), false) = (&leaf.flow_rate, aged) {
-                record.level.charge(rate, now, node.accounting.cost(frame.len));
-            }
-            let emptied = record.frames == 0;
-            let ordinary = record.standing == Standing::Ordinary;
-            record.at = flow_at(leaf, record, now);
-            if let Some(wheel) = &mut leaf.wheel {
-                wheel.pop(&mut self.flows.records);
-                if !emptied {
-                    wheel.insert(&mut self.flows.records, per_flow);
-                }
-            }
-            if emptied && ordinary {
-                self.flows.join_idle(per_flow);
-            }
+            let cost = if aged { 0 } else { node.accounting.cost(len) };
+            self.flows.records[flow as usize].head = next;
+            take_from_flow(leaf, &mut self.flows, flow, now, cost);
         }
-        let mut ecn = frame.ecn;
-        if !aged
-            && ecn == Ecn::Capable
-            && leaf.mark_at == MarkAt::Dequeue
-            && leaf.backlog_bytes() >= leaf.mark_bytes
-        {
-            ecn = Ecn::Marked;
-            leaf.counters.frames_marked += 1;
+        let mut ce = ecn == Ecn::Marked;
+        if aged {
+            leaf.counters.frames_dropped += 1;
+        } else {
+            if ecn == Ecn::Capable
+                && leaf.mark_at == MarkAt::Dequeue
+                && leaf.backlog_bytes() >= leaf.mark_bytes
+            {
+                ce = true;
+                leaf.counters.frames_marked += 1;
+            }
+            leaf.counters.frames_out += 1;
+            leaf.counters.bytes_out += u64::from(len);
         }
         let desc = FrameDesc {
             handle: FrameHandle(frame.handle),
-            len: frame.len,
+            len,
             queue,
             colour: frame.colour,
-            ce: ecn == Ecn::Marked,
-        };
-        let answer = if aged {
-            leaf.counters.frames_dropped += 1;
-            Dequeue::Drop(desc, DropReason::Aged)
-        } else {
-            Dequeue::Frame(desc)
+            ce,
         };
         self.frames.give_back(at);
-        (answer, frame.len, frame.barrier.then_some(at))
+        Taken { desc, aged, barrier }
+    }
+}
+
+/// What came out of a leaf.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) desc: FrameDesc,
+    /// It waited too long: to be dropped.
+    pub(super) aged: bool,
+    /// The frame's index where somebody waits for it to leave, else none.
+    pub(super) barrier: u32,
+}
+
+/// A flow's head frame is gone: charges its bucket (`cost` zero charges nothing) and finds its next instant.
+#[inline]
+fn take_from_flow(leaf: &mut Leaf, flows: &mut Flows, flow: u32, now: u64, cost: u32) {
+    let record = &mut flows.records[flow as usize];
+    record.frames -= 1;
+    if let (Some(rate), 1..) = (&leaf.flow_rate, cost) {
+        record.level.charge(rate, now, cost);
+    }
+    let (emptied, ordinary) = (record.frames == 0, record.standing == Standing::Ordinary);
+    record.at = flow_at(leaf, record, now);
+    if let Some(wheel) = &mut leaf.wheel {
+        wheel.pop(&mut flows.records);
+        if !emptied {
+            wheel.insert(&mut flows.records, flow);
+        }
+    }
+    if emptied && ordinary {
+        flows.join_idle(flow);
     }
 }
 

@@ -1,53 +1,41 @@
 //! Who goes next: readiness, rounds, the visit from the root down, and what a departure changes on the way up.
 
 use super::node::{Kind, NEVER, NONE, Node, Round, State};
+use super::queues::Taken;
 use super::{BIAS, ROOT, TrafficManager};
-use crate::api::{Dequeue, WaitReason};
+use crate::api::{Dequeue, DropReason, WaitReason};
 use crate::plan::DEPTH_MAX;
 use crate::time::Instant;
 
 /// Children that join or are promoted in one visit of a node (rule 17).
 const ARRIVALS_MAX: u32 = 16;
 
-/// Which round.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    G,
-    X,
-}
-
 impl TrafficManager {
+    /// Rule 8, own shapers apart.
+    #[inline]
+    fn ready_below_leaf(&self, slot: u32) -> u64 {
+        let node = &self.nodes[slot as usize];
+        let leaf = &self.leaves[node.body as usize];
+        if leaf.frames == 0 {
+            return NEVER;
+        }
+        let gate = self.gates[leaf.gate as usize & 63];
+        leaf.wheel
+            .as_ref()
+            .map_or(gate, |w| w.earliest(&self.flows.records).max(gate))
+    }
+
     /// Rules 8 and 10.
     #[inline]
     fn ready_at(&self, slot: u32) -> u64 {
         let node = &self.nodes[slot as usize];
-        match node.kind {
-            Kind::Shared => {
-                let leaf = &self.leaves[node.body as usize];
-                if leaf.frames == 0 {
-                    NEVER
-                } else {
-                    node.own_at.max(self.gates[leaf.gate as usize & 63])
-                }
-            }
-            Kind::PerFlow => {
-                let leaf = &self.leaves[node.body as usize];
-                let first = leaf
-                    .wheel
-                    .as_ref()
-                    .map_or(NEVER, |w| w.earliest(&self.flows.records));
-                first.max(node.own_at).max(self.gates[leaf.gate as usize & 63])
-            }
-            Kind::Strict | Kind::Weighted => {
-                let inner = &self.inners[node.body as usize];
-                if inner.g.is_empty() && inner.x.is_empty() {
-                    inner.waiting.earliest().max(node.own_at)
-                } else {
-                    node.own_at
-                }
-            }
-            Kind::Free => NEVER,
-        }
+        let below = if node.is_leaf() {
+            self.ready_below_leaf(slot)
+        } else {
+            let inner = &self.inners[node.body as usize];
+            inner.ready_below()
+        };
+        below.max(node.own_at)
     }
 
     /// Rule 15.
@@ -110,7 +98,7 @@ impl TrafficManager {
         let parent = node.parent as usize;
         let kind = self.nodes[parent].kind;
         let inner = &mut self.inners[self.nodes[parent].body as usize];
-        if node.guaranteed {
+        if node.guaranteed() {
             let at = self.shapers[slot as usize].guaranteed_at();
             if at <= now {
                 inner.waiting.remove(&mut self.nodes, slot);
@@ -189,43 +177,43 @@ impl TrafficManager {
                 self.wait(ready)
             };
         }
-        let mut path = [ROOT; DEPTH_MAX];
+        let mut path = [(ROOT, 0); DEPTH_MAX];
         let mut depth = 0;
         let mut slot = ROOT;
-        loop {
-            let node = &self.nodes[slot as usize];
-            if node.is_leaf() {
-                break;
-            }
-            let body = node.body as usize;
-            let kind = node.kind;
+        while let node = &self.nodes[slot as usize]
+            && !node.is_leaf()
+        {
+            let (body, kind) = (node.body as usize, node.kind);
             if self.inners[body].waiting.earliest() <= now {
                 self.admit_arrivals(body, kind, now);
             }
             let inner = &self.inners[body];
-            let round = if inner.g.is_empty() { &inner.x } else { &inner.g };
+            let round = if inner.g.children == 0 { &inner.x } else { &inner.g };
             slot = match &inner.by_rank {
                 Some(ranks) => ranks[round.ranks.trailing_zeros() as usize & 63],
                 None => round.head,
             };
+            path[depth & (DEPTH_MAX - 1)].1 = body;
             depth += 1;
-            path[depth & (DEPTH_MAX - 1)] = slot;
+            path[depth & (DEPTH_MAX - 1)].0 = slot;
         }
-        let (answer, len, barrier) = self.take(slot, now);
-        if matches!(answer, Dequeue::Frame(_)) {
-            for &slot in path[..=depth & (DEPTH_MAX - 1)].iter().rev() {
-                self.departed(slot, len, now);
-            }
-        } else {
+        let Taken { desc, aged, barrier } = self.take(slot, now);
+        if aged {
             self.touch(slot, now);
+        } else {
+            self.departed(&path[..=depth & (DEPTH_MAX - 1)], desc.len, now);
         }
-        if let Some(frame) = barrier {
-            self.release(frame, now);
+        if barrier != NONE {
+            self.release(barrier, now);
         }
         if self.draining > 0 {
             self.retire(slot);
         }
-        answer
+        if aged {
+            Dequeue::Drop(desc, DropReason::Aged)
+        } else {
+            Dequeue::Frame(desc)
+        }
     }
 
     /// Lets children whose instant has come join, and promotes those whose guarantee has (rule 17).
@@ -249,56 +237,70 @@ impl TrafficManager {
         }
     }
 
-    /// Charges one node of the path and finds its new place (rule 19).
+    /// Charges the nodes of a path, from the leaf up, and finds their new places (rule 19).
     #[inline]
-    fn departed(&mut self, slot: u32, len: u32, now: u64) {
-        let node = &mut self.nodes[slot as usize];
-        node.frames_out += 1;
-        node.bytes_out += u64::from(len);
-        if node.shaped {
-            node.own_at = self.shapers[slot as usize].charge(now, node.accounting.cost(len));
-        }
-        if slot == ROOT {
-            return;
-        }
-        let parent = node.parent as usize;
-        let from = if node.state == State::InG {
-            Which::G
-        } else {
-            Which::X
-        };
-        let weighted = self.nodes[parent].kind == Kind::Weighted;
-        if from == Which::G {
-            if let Some((rate, level)) = &mut self.shapers[slot as usize].guarantee {
-                level.charge(rate, now, self.nodes[slot as usize].accounting.cost(len));
+    fn departed(&mut self, path: &[(u32, usize)], len: u32, now: u64) {
+        let mut level = path.len() - 1;
+        let mut slot = path[level].0;
+        // When something below the node is ready, its own shapers apart.
+        let mut below = self.ready_below_leaf(slot);
+        loop {
+            let node = &mut self.nodes[slot as usize];
+            if node.shaped() {
+                node.own_at = self.shapers[slot as usize].charge(now, node.accounting.cost(len));
             }
-        } else if weighted {
-            let cost = self.nodes[parent].accounting.cost(len);
-            self.nodes[slot as usize].deficit -= i64::from(cost);
+            if level == 0 {
+                return;
+            }
+            level -= 1;
+            let (above, body) = path[level];
+            let ready = below.max(node.own_at);
+            let (state, next) = (node.state, node.next);
+            let parent = &self.nodes[above as usize];
+            let inner = &mut self.inners[body];
+            inner.frames_out += 1;
+            inner.bytes_out += u64::from(len);
+            if state == State::InX {
+                if parent.kind == Kind::Weighted {
+                    let cost = i64::from(parent.accounting.cost(len));
+                    let node = &mut self.nodes[slot as usize];
+                    node.deficit -= cost;
+                    if node.deficit <= 0 && ready <= now {
+                        node.deficit += node.quantum;
+                        inner.x.head = next;
+                    }
+                }
+                if ready > now {
+                    self.leave(slot);
+                    self.stand_by(slot, ready);
+                }
+            } else {
+                self.departed_guaranteed(slot, len, ready, now);
+            }
+            slot = above;
+            below = self.inners[body].ready_below();
         }
-        let ready = self.ready_at(slot);
+    }
+
+    /// The same for a child that was chosen from G.
+    #[inline(never)]
+    fn departed_guaranteed(&mut self, slot: u32, len: u32, ready: u64, now: u64) {
+        let node = &self.nodes[slot as usize];
+        let (parent, next) = (node.parent as usize, node.next);
+        let shapers = &mut self.shapers[slot as usize];
+        if let Some((rate, level)) = &mut shapers.guarantee {
+            level.charge(rate, now, node.accounting.cost(len));
+        }
+        let guaranteed = shapers.guaranteed_at() <= now;
         if ready > now {
             self.leave(slot);
             self.stand_by(slot, ready);
-            return;
-        }
-        let inner = &mut self.inners[self.nodes[parent].body as usize];
-        if from == Which::G {
-            if self.shapers[slot as usize].guaranteed_at() <= now {
-                if weighted {
-                    // The ring turns: what was first is last.
-                    inner.g.head = self.nodes[slot as usize].next;
-                }
-            } else {
-                self.leave(slot);
-                self.join(slot, now);
-            }
-        } else if weighted {
-            let node = &mut self.nodes[slot as usize];
-            if node.deficit <= 0 {
-                node.deficit += node.quantum;
-                inner.x.head = node.next;
-            }
+        } else if !guaranteed {
+            self.leave(slot);
+            self.join(slot, now);
+        } else if self.nodes[parent].kind == Kind::Weighted {
+            // The ring turns: what was first is last.
+            self.inners[self.nodes[parent].body as usize].g.head = next;
         }
     }
 
@@ -340,6 +342,7 @@ impl TrafficManager {
 /// Puts a child into a round: its rank's bit, or the ring's tail.
 #[inline]
 fn add(nodes: &mut [Node], round: &mut Round, slot: u32, kind: Kind) {
+    round.children += 1;
     if kind == Kind::Strict {
         round.ranks |= 1 << (nodes[slot as usize].rank & 63);
         return;
@@ -360,6 +363,7 @@ fn add(nodes: &mut [Node], round: &mut Round, slot: u32, kind: Kind) {
 /// Takes a child out of a round.
 #[inline]
 fn drop_from(nodes: &mut [Node], round: &mut Round, slot: u32, kind: Kind) {
+    round.children -= 1;
     if kind == Kind::Strict {
         round.ranks &= !(1 << (nodes[slot as usize].rank & 63));
         return;
