@@ -231,34 +231,38 @@ impl Wheel {
     /// Brings the next used slot into the heap when the heap is empty.
     fn settle(&mut self, flows: &mut [Flow]) {
         while self.root == NONE && self.in_wheel > 0 {
-            // The first used slot of each level, as a tick. A coarser slot that starts no later goes first, since it
-            // may hold earlier flows than the finer one.
-            let mut best: Option<(u64, usize)> = None;
-            for level in (0..LEVELS).rev() {
+            // The first used slot of each level, as a tick.
+            let mut starts = [u64::MAX; LEVELS];
+            for (level, start) in starts.iter_mut().enumerate() {
                 let shift = SLOT_BITS * level as u32;
                 let here = self.tick >> shift;
                 if let Some(ahead) = self.levels[level].distance(here as usize % SLOTS) {
-                    let start = ((here + ahead) << shift).max(self.tick);
-                    if best.is_none_or(|(tick, _)| start < tick) {
-                        best = Some((start, level));
-                    }
+                    *start = ((here + ahead) << shift).max(self.tick);
                 }
             }
-            let Some((start, level)) = best else { return };
-            self.tick = start;
-            let slot = (start >> (SLOT_BITS * level as u32)) as usize % SLOTS;
-            let from = &mut self.levels[level];
-            let mut flow = core::mem::replace(&mut from.heads[slot], NONE);
-            from.used[slot / 64] &= !(1 << (slot % 64));
-            if from.used[slot / 64] == 0 {
-                from.summary &= !(1 << (slot / 64));
+            // A coarser slot that starts with a finer one may hold flows of the same tick: both come down.
+            let first = starts.into_iter().min().unwrap_or(self.tick);
+            self.tick = first;
+            for level in (0..LEVELS).rev().filter(|&level| starts[level] == first) {
+                self.bring_down(flows, level);
             }
-            while flow != NONE {
-                let next = flows[flow as usize].next;
-                self.in_wheel -= 1;
-                self.put(flows, flow);
-                flow = next;
-            }
+        }
+    }
+
+    /// Places the flows of a level's present slot again.
+    fn bring_down(&mut self, flows: &mut [Flow], level: usize) {
+        let slot = (self.tick >> (SLOT_BITS * level as u32)) as usize % SLOTS;
+        let from = &mut self.levels[level];
+        let mut flow = core::mem::replace(&mut from.heads[slot], NONE);
+        from.used[slot / 64] &= !(1 << (slot % 64));
+        if from.used[slot / 64] == 0 {
+            from.summary &= !(1 << (slot / 64));
+        }
+        while flow != NONE {
+            let next = flows[flow as usize].next;
+            self.in_wheel -= 1;
+            self.put(flows, flow);
+            flow = next;
         }
     }
 
@@ -381,6 +385,27 @@ mod tests {
                 assert_eq!(got, first, "scale {scale} step {step}");
             }
         }
+    }
+
+    #[test]
+    fn flows_of_one_tick_in_slots_of_two_levels_keep_their_order() {
+        let mut flows: Vec<Flow> = (0..4).map(|_| Flow::free()).collect();
+        let mut wheel = Wheel::new();
+        let tick = 1 << TICK_BITS;
+        // Seen from tick 10 flow 2 goes to the second level; seen from tick 5,000 flow 1 goes to the first.
+        for (flow, at) in [(0, 10 * tick), (3, 5_000 * tick), (2, 8_192 * tick + 5)] {
+            flows[flow as usize].at = at;
+            wheel.insert(&mut flows, flow);
+        }
+        wheel.pop(&mut flows);
+        flows[1].at = 8_192 * tick + 5;
+        wheel.insert(&mut flows, 1);
+        let mut out = Vec::new();
+        while wheel.first() != NONE {
+            out.push(wheel.first());
+            wheel.pop(&mut flows);
+        }
+        assert_eq!(out, [3, 1, 2]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use clearway_core::{Duration, FlowKey};
 
 /// Room for nodes in one plan; small, so that the model's scans stay short.
 const NODES: usize = 36;
-pub(crate) const KEYS: usize = 24;
+pub(crate) const KEYS: usize = 40;
 
 /// A flow of the pool: every field that a rule may look at depends on the index.
 pub(crate) fn key(index: usize) -> FlowKey {
@@ -234,6 +234,21 @@ pub(crate) fn rules(c: &mut impl Choice, queues: &[u32]) -> Vec<Rule> {
     rules
 }
 
+fn one_queue_a_flow(queues: &[u32]) -> Vec<Rule> {
+    let rule = |index: usize| {
+        let src_port = key(index).src_port;
+        let matches = RuleMatch {
+            src_port: Some((src_port, src_port)),
+            ..RuleMatch::default()
+        };
+        Rule {
+            matches,
+            queue: queues[index % queues.len()],
+        }
+    };
+    (0..KEYS).filter(|index| index % 8 != 7).map(rule).collect()
+}
+
 /// A valid plan.
 pub(crate) fn plan(c: &mut impl Choice) -> Plan {
     let frame_bytes_max = c.of(&[128, 300, 1_522, 9_018]);
@@ -242,17 +257,22 @@ pub(crate) fn plan(c: &mut impl Choice) -> Plan {
     let queues: Vec<u32> = (0..nodes.len() as u32)
         .filter(|&n| matches!(nodes[n as usize].kind, NodeKind::Queue(_)))
         .collect();
-    let rules = rules(c, &queues);
+    // A wide tree gets frames in all its queues, so that more children are due at once than one visit lets join.
+    let rules = if queues.len() > 16 || c.percent(10) {
+        one_queue_a_flow(&queues)
+    } else {
+        rules(c, &queues)
+    };
     let nodes_max = nodes.len() as u32 + c.below(5) as u32;
     let frames_max = if c.percent(30) {
         c.between(2, 30) as u32
     } else {
         400
     };
-    let flows_max = if c.percent(60) {
-        c.between(1, 12) as u32
-    } else {
-        60
+    let flows_max = match c.below(10) {
+        0..=3 => c.between(1, 12) as u32,
+        4..=6 => c.between(17, 30) as u32,
+        _ => 60,
     };
     Plan {
         nodes,

@@ -81,7 +81,7 @@ fn simplify(plan: &Plan, steps: &[Step]) -> Plan {
         for edit in edits {
             let mut simpler = plan.clone();
             edit(&mut simpler.nodes[node]);
-            if run(&simpler, steps, false).1.is_some() {
+            if simpler.validate().is_ok() && run(&simpler, steps, false).1.is_some() {
                 plan = simpler;
             }
         }
@@ -90,7 +90,7 @@ fn simplify(plan: &Plan, steps: &[Step]) -> Plan {
     while rule < plan.rules.len() {
         let mut simpler = plan.clone();
         simpler.rules.remove(rule);
-        if run(&simpler, steps, false).1.is_some() {
+        if simpler.validate().is_ok() && run(&simpler, steps, false).1.is_some() {
             plan = simpler;
         } else {
             rule += 1;

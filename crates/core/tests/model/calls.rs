@@ -207,22 +207,26 @@ impl Model {
 
     /// Held frames enter their queue; nothing is waited for any more.
     pub(super) fn enter(&mut self, slot: usize, now: Time) {
-        self.flow_mut(slot).waits_for = None;
-        let held = std::mem::take(&mut self.flow_mut(slot).held);
+        let queue = self.flow(slot).queue;
+        let bucket = self.present(queue).and_then(|_| self.full_bucket(queue, now));
+        let flow = self.flow_mut(slot);
+        flow.waits_for = None;
+        flow.bucket = bucket;
+        let held = std::mem::take(&mut flow.held);
         for frame in held {
             self.append(self.flow(slot).queue.slot, frame, now);
         }
     }
 
-    /// A flow back home that waits for nothing is forgotten (shared home) or ordinary again.
+    /// A flow back home that waits for nothing is ordinary again (per-flow home) or forgotten.
     pub(super) fn settle_at_home(&mut self, slot: usize) {
         let flow = self.flow(slot);
         if flow.queue != flow.home || flow.waits_for.is_some() {
             return;
         }
         match self.flow_queue(slot) {
-            Some(queue) if self.leaf(queue).is_shared() => self.forget(slot),
-            _ => self.become_idle(slot),
+            Some(queue) if !self.leaf(queue).is_shared() => self.become_idle(slot),
+            _ => self.forget(slot),
         }
     }
 

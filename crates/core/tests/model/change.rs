@@ -150,7 +150,8 @@ impl Model {
             *old = shape;
         }
         let full = self.full_bucket(queue, now);
-        for flow in self.flows.iter_mut().flatten().filter(|f| f.queue == queue) {
+        let there = |f: &&mut super::Flow| f.queue == queue && f.waits_for.is_none();
+        for flow in self.flows.iter_mut().flatten().filter(there) {
             flow.bucket = Bucket::become_like(flow.bucket.as_ref(), full.clone(), now);
             flow.head_since = now;
         }
@@ -182,6 +183,9 @@ impl Model {
             if !waits && self.leaf(from.slot).fifo.iter().any(|f| f.flow == id) {
                 self.flow_mut(slot).waits_for = Some(from);
             }
+        }
+        if self.flow(slot).waits_for.is_some() {
+            self.flow_mut(slot).bucket = None;
         }
         if self.leaf(to.slot).is_shared() {
             let frames = std::mem::take(&mut self.flow_mut(slot).frames);
