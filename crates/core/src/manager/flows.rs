@@ -44,8 +44,6 @@ pub(super) struct Flow {
     pub(super) queue: NodeId,
     pub(super) standing: Standing,
     pub(super) in_idle_list: bool,
-    /// The home is a shared queue (it may be gone since).
-    pub(super) shared_home: bool,
 }
 
 /// The rest: 48 bytes.
@@ -80,7 +78,6 @@ impl Flow {
             queue: NodeId::first(0),
             standing: Standing::Free,
             in_idle_list: false,
-            shared_home: false,
         }
     }
 }
@@ -218,8 +215,7 @@ impl Flows {
         self.identities[flow as usize].home
     }
 
-    pub(super) fn set_home(&mut self, flow: u32, home: NodeId, shared: bool) {
-        self.records[flow as usize].shared_home = shared;
+    pub(super) fn set_home(&mut self, flow: u32, home: NodeId) {
         self.identities[flow as usize].home = home;
     }
 

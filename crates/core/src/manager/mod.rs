@@ -9,6 +9,7 @@
 
 mod change;
 mod flows;
+mod forward;
 mod heap;
 mod moves;
 mod node;
@@ -370,6 +371,24 @@ impl Egress for TrafficManager {
         let now = self.clock(now);
         self.put(now, to, handle, len, ecn)
             .map_err(|reason| Refused { handle, reason })
+    }
+
+    #[inline]
+    fn forward(
+        &mut self,
+        now: Instant,
+        to: Target,
+        handle: FrameHandle,
+        len: u32,
+        ecn: Ecn,
+    ) -> Result<Dequeue, Refused> {
+        let now = self.clock(now);
+        if let Some(desc) = self.pass(now, to, handle, len, ecn) {
+            return Ok(Dequeue::Frame(desc));
+        }
+        self.put(now, to, handle, len, ecn)
+            .map_err(|reason| Refused { handle, reason })?;
+        Ok(self.serve(now))
     }
 
     #[inline]

@@ -40,14 +40,11 @@ impl TrafficManager {
             if !self.make_room(now) {
                 return Err(ReconfigureError::FlowsMax);
             }
-            let flow = self.flows.insert(id, from, Standing::Moved);
-            self.flows
-                .set_home(flow, from, self.nodes[from_slot as usize].kind == Kind::Shared);
-            flow
+            self.flows.insert(id, from, Standing::Moved)
         } else {
             self.flows.leave_idle(known);
             if self.flows.records[known as usize].standing == Standing::Ordinary {
-                self.flows.set_home(known, from, false);
+                self.flows.set_home(known, from);
                 self.flows.records[known as usize].standing = Standing::Moved;
             }
             known
@@ -202,20 +199,22 @@ impl TrafficManager {
         }
     }
 
-    /// A flow that is back home and holds nothing is ordinary again, or forgotten (rule 26).
+    /// A flow that is back home and waits for nothing is ordinary again, or forgotten where its home is shared or gone
+    /// (rule 26).
     fn settle_standing(&mut self, flow: u32) {
         let record = &self.flows.records[flow as usize];
         let (queue, frames) = (record.queue, record.frames);
         if record.standing != Standing::Moved || queue != self.flows.home(flow) {
             return;
         }
-        if record.shared_home {
-            self.flows.forget(flow);
-        } else {
+        let per_flow = |slot: u32| self.nodes[slot as usize].kind == Kind::PerFlow;
+        if self.find(queue).is_some_and(per_flow) {
             self.flows.records[flow as usize].standing = Standing::Ordinary;
             if frames == 0 {
                 self.flows.join_idle(flow);
             }
+        } else {
+            self.flows.forget(flow);
         }
     }
 
