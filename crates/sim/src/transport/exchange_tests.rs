@@ -134,6 +134,24 @@ fn the_receivers_window_and_the_send_buffer_limit_what_is_outstanding() {
 }
 
 #[test]
+fn an_older_acknowledgement_that_comes_late_does_not_take_the_window_back() {
+    let tcp = TcpSettings {
+        receive_buffer_bytes: 4_000,
+        ..settings()
+    };
+    let mut s = Script::new(&tcp, None);
+    s.numbers();
+    s.wait(RTT);
+    s.window = 1_000;
+    assert_eq!(s.ack(4, &[]), [4]);
+    s.window = 3_000;
+    let later = s.make(4, &[], Flags::NONE);
+    s.sender.on_ack(s.now, &later);
+    s.window = 1_000;
+    assert_eq!(s.ack(4, &[]), [5, 6]);
+}
+
+#[test]
 fn a_closed_window_is_probed_at_doubling_intervals_until_it_opens() {
     let mut s = Script::new(
         &TcpSettings {
@@ -174,6 +192,15 @@ fn a_closed_window_is_probed_at_doubling_intervals_until_it_opens() {
         s.sender.rto(),
         Duration::from_ms(200),
         "probing does not back the timeout off"
+    );
+    s.window = 0;
+    s.wait(RTT);
+    s.ack(4, &[]);
+    let at = s.sender.poll_timer().expect("probing again");
+    assert_eq!(
+        at.saturating_since(s.now),
+        Duration::from_ms(200),
+        "from the start"
     );
 }
 

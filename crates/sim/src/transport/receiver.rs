@@ -330,6 +330,21 @@ mod tests {
     }
 
     #[test]
+    fn even_a_short_segment_is_acknowledged_at_once_where_a_gap_remains_or_closes() {
+        let mut r = Receiver::new(&settings());
+        r.on_segment(T0, &segment(200, 100), false);
+        assert_eq!(
+            r.on_segment(T0, &segment(0, 100), false).map(|a| a.ack),
+            Some(100)
+        );
+        assert_eq!(
+            r.on_segment(T0, &segment(100, 100), false).map(|a| a.ack),
+            Some(300)
+        );
+        assert_eq!(r.on_segment(T0, &segment(300, 100), false), None);
+    }
+
+    #[test]
     fn a_duplicate_is_acknowledged_at_once() {
         let mut r = Receiver::new(&settings());
         r.on_segment(T0, &segment(0, 2_000), false);

@@ -165,6 +165,36 @@ fn the_timeout_doubles_and_the_window_is_one_segment() {
 }
 
 #[test]
+fn a_segment_sent_twice_gives_no_sample() {
+    for tcp in [settings(), newreno()] {
+        let mut s = Script::new(&tcp, None);
+        s.numbers();
+        s.wait(RTT);
+        // The first segment is the one that is timed, and it is lost.
+        for n in 2..=4 {
+            s.ack(0, &[(1, n)]);
+        }
+        s.wait(RTT);
+        s.ack(10, &[]);
+        assert_eq!(s.sender.stats().srtt, None);
+    }
+}
+
+#[test]
+fn after_a_timeout_earlier_reports_are_forgotten() {
+    let mut s = Script::new(&settings(), None);
+    s.numbers();
+    s.wait(RTT);
+    s.ack(0, &[(3, 10)]);
+    s.expire();
+    // The receiver threw its reported bytes away: they are sent again.
+    s.wait(RTT);
+    assert_eq!(s.ack(1, &[]), [1, 2]);
+    s.wait(RTT);
+    assert_eq!(s.ack(3, &[]), [3, 4, 5]);
+}
+
+#[test]
 fn after_a_timeout_what_is_reported_is_skipped() {
     let mut s = Script::new(&settings(), None);
     s.numbers();

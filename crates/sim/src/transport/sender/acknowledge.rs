@@ -153,13 +153,9 @@ impl Sender {
     fn on_duplicate(&mut self) {
         self.dup_acks = self.dup_acks.saturating_add(1);
         let lost = self.dup_acks >= DUP_THRESH || (self.sack && self.scoreboard.is_lost(self.una));
-        // RFC 6582 asks for more than `recover`, RFC 6675 5.1 for `recover`: only SACK can tell the duplicates that a
-        // timeout's own retransmissions cause from loss.
-        let allowed = if self.sack {
-            self.una >= self.recover
-        } else {
-            self.una > self.recover || self.recover == 0
-        };
+        // After a timeout or a recovery, duplicates may come from its own retransmissions: RFC 6582 wants `recover`
+        // exceeded. With SACK a duplicate reports news, and RFC 6675 5.1 only wants it reached, as it is here.
+        let allowed = self.sack || self.una > self.recover || self.recover == 0;
         if !lost || !allowed || self.una == self.high_data {
             return;
         }
