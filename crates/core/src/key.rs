@@ -37,7 +37,7 @@ pub struct FlowKey {
 /// The identity of a flow: the five-tuple of an IP packet, or addresses, VLAN and EtherType of any other frame.
 ///
 /// Forty bytes, because a manager keeps one for each of tens of thousands of flows.
-#[derive(Clone, Copy, Debug, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialOrd, Ord)]
 pub struct FlowId([u64; 5]);
 
 impl FlowId {
@@ -95,6 +95,11 @@ impl PartialEq for FlowId {
     }
 }
 impl Eq for FlowId {}
+impl core::hash::Hash for FlowId {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 #[cfg(test)]
 mod tests {

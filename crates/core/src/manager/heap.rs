@@ -111,11 +111,11 @@ impl Waiting {
                 break;
             };
             let mut least = left;
-            if let Some(&right) = self.entries.get(child + 1) {
-                if right < left {
-                    least = right;
-                    child += 1;
-                }
+            if let Some(&right) = self.entries.get(child + 1)
+                && right < left
+            {
+                least = right;
+                child += 1;
             }
             if entry <= least {
                 break;

@@ -86,10 +86,10 @@ impl TrafficManager {
         let (frames, bytes) = self.size_of_flow(flow);
         let old = &mut self.leaves[self.nodes[from as usize].body as usize];
         let old_rate = old.flow_rate;
-        if frames > 0 {
-            if let Some(wheel) = &mut old.wheel {
-                wheel.remove(&mut self.flows.records, flow);
-            }
+        if frames > 0
+            && let Some(wheel) = &mut old.wheel
+        {
+            wheel.remove(&mut self.flows.records, flow);
         }
         old.frames -= frames;
         old.bytes -= bytes;
