@@ -68,7 +68,7 @@ impl TrafficManager {
         if node.kind == Kind::PerFlow {
             let record = &mut self.flows.records[to.flow as usize];
             if let Some(rate) = &leaf.flow_rate {
-                record.level.charge(rate, now, node.accounting.cost(len));
+                record.level.charge(rate, now, node.cost(len));
             }
             if record.standing == Standing::Ordinary {
                 // It was busy for an instant: it is the flow that has been idle shortest.
@@ -92,7 +92,7 @@ impl TrafficManager {
         let mut slot = leaf;
         loop {
             let node = &mut self.nodes[slot as usize];
-            let cost = node.accounting.cost(len);
+            let cost = node.cost(len);
             if node.shaped() {
                 node.own_at = self.shapers[slot as usize].charge(now, cost);
             }
@@ -108,15 +108,17 @@ impl TrafficManager {
                 level.charge(rate, now, cost);
                 from_g = true;
             }
-            let (parent_kind, body, parent_accounting) = {
-                let parent = &self.nodes[above as usize];
-                (parent.kind, parent.body as usize, parent.accounting)
-            };
-            if !from_g && parent_kind == Kind::Weighted {
+            let parent = &self.nodes[above as usize];
+            let (weighted, body, parent_cost) = (
+                parent.kind == Kind::Weighted,
+                parent.body as usize,
+                parent.cost(len),
+            );
+            if !from_g && weighted {
                 // It joins with a quantum if it has no credit, pays, and keeps only a debt (rules 12, 13, 19).
                 let node = &mut self.nodes[slot as usize];
                 let credit = if node.deficit <= 0 { node.quantum } else { 0 };
-                node.deficit = (node.deficit + credit - i64::from(parent_accounting.cost(len))).min(0);
+                node.deficit = (node.deficit + credit - i64::from(parent_cost)).min(0);
             }
             let inner = &mut self.inners[body];
             inner.frames_out += 1;

@@ -24,7 +24,7 @@ use crate::api::{
 use crate::classifier::Classifier;
 use crate::key::{FlowId, FlowKey};
 use crate::meter::Meter;
-use crate::plan::{MarkAt, NodeKind, NodePlan, Plan, PlanError, QueueMode, QueuePlan};
+use crate::plan::{Accounting, MarkAt, NodeKind, NodePlan, Plan, PlanError, QueueMode, QueuePlan};
 use crate::shaper::{Level, Rate};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -161,7 +161,11 @@ impl TrafficManager {
         self.nodes[slot as usize] = Node {
             parent,
             body,
-            accounting: plan.accounting,
+            // At least one byte a frame, so that `cost` need not look.
+            accounting: Accounting {
+                min_bytes: plan.accounting.min_bytes.max(1),
+                ..plan.accounting
+            },
             kind,
             rank: plan.rank,
             weight: plan.weight,

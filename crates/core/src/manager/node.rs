@@ -3,6 +3,7 @@
 //! A node's own record is one cache line and holds what a visit on the way down or up needs; rounds and queues stand
 //! in records of their own, hot fields first, so that a path of three levels touches few lines.
 
+use super::flows::Flow;
 use super::heap::Waiting;
 use super::wheel::Wheel;
 use crate::api::{Counters, NodeId};
@@ -86,6 +87,13 @@ impl Node {
             weight: 0,
             generation: 0,
         }
+    }
+
+    /// The bytes that a frame of `len` counts for. Plan validation keeps the sum below 2^20.
+    #[inline]
+    pub(super) fn cost(&self, len: u32) -> u32 {
+        let sum = i64::from(len) + i64::from(self.accounting.overhead_bytes);
+        sum.max(i64::from(self.accounting.min_bytes)) as u32
     }
 
     const SHAPED: u8 = 1;
@@ -262,6 +270,16 @@ pub(super) struct Leaf {
 }
 
 impl Leaf {
+    /// When something in the queue is ready, its own shapers apart (rule 8).
+    #[inline]
+    pub(super) fn ready_below(&self, gates: &[u64; 64], flows: &[Flow]) -> u64 {
+        if self.frames == 0 {
+            return NEVER;
+        }
+        let gate = gates[self.gate as usize & 63];
+        self.wheel.as_ref().map_or(gate, |w| w.earliest(flows).max(gate))
+    }
+
     /// Bytes queued and held.
     #[inline]
     pub(super) const fn backlog_bytes(&self) -> u64 {

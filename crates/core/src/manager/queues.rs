@@ -246,7 +246,7 @@ impl TrafficManager {
         if flow == NONE {
             leaf.head = next;
         } else {
-            let cost = if aged { 0 } else { node.accounting.cost(len) };
+            let cost = if aged { 0 } else { node.cost(len) };
             self.flows.records[flow as usize].head = next;
             take_from_flow(leaf, &mut self.flows, flow, now, cost);
         }
@@ -264,6 +264,7 @@ impl TrafficManager {
             leaf.counters.frames_out += 1;
             leaf.counters.bytes_out += u64::from(len);
         }
+        let ready_below = leaf.ready_below(&self.gates, &self.flows.records);
         let desc = FrameDesc {
             handle: FrameHandle(frame.handle),
             len,
@@ -272,7 +273,12 @@ impl TrafficManager {
             ce,
         };
         self.frames.give_back(at);
-        Taken { desc, aged, barrier }
+        Taken {
+            desc,
+            aged,
+            barrier,
+            ready_below,
+        }
     }
 }
 
@@ -284,6 +290,8 @@ pub(super) struct Taken {
     pub(super) aged: bool,
     /// The frame's index where somebody waits for it to leave, else none.
     pub(super) barrier: u32,
+    /// When something in the leaf is ready now, its own shapers apart.
+    pub(super) ready_below: u64,
 }
 
 /// A flow's head frame is gone: charges its bucket (`cost` zero charges nothing) and finds its next instant.

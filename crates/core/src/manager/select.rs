@@ -15,14 +15,7 @@ impl TrafficManager {
     #[inline]
     fn ready_below_leaf(&self, slot: u32) -> u64 {
         let node = &self.nodes[slot as usize];
-        let leaf = &self.leaves[node.body as usize];
-        if leaf.frames == 0 {
-            return NEVER;
-        }
-        let gate = self.gates[leaf.gate as usize & 63];
-        leaf.wheel
-            .as_ref()
-            .map_or(gate, |w| w.earliest(&self.flows.records).max(gate))
+        self.leaves[node.body as usize].ready_below(&self.gates, &self.flows.records)
     }
 
     /// Rules 8 and 10.
@@ -197,11 +190,16 @@ impl TrafficManager {
             depth += 1;
             path[depth & (DEPTH_MAX - 1)].0 = slot;
         }
-        let Taken { desc, aged, barrier } = self.take(slot, now);
+        let Taken {
+            desc,
+            aged,
+            barrier,
+            ready_below,
+        } = self.take(slot, now);
         if aged {
             self.touch(slot, now);
         } else {
-            self.departed(&path[..=depth & (DEPTH_MAX - 1)], desc.len, now);
+            self.departed(&path[..=depth & (DEPTH_MAX - 1)], ready_below, desc.len, now);
         }
         if barrier != NONE {
             self.release(barrier, now);
@@ -237,17 +235,17 @@ impl TrafficManager {
         }
     }
 
-    /// Charges the nodes of a path, from the leaf up, and finds their new places (rule 19).
+    /// Charges the nodes of a path, from the leaf up, and finds their new places (rule 19). `below` is when something in
+    /// the leaf is ready, its own shapers apart.
     #[inline]
-    fn departed(&mut self, path: &[(u32, usize)], len: u32, now: u64) {
+    fn departed(&mut self, path: &[(u32, usize)], below: u64, len: u32, now: u64) {
+        let mut below = below;
         let mut level = path.len() - 1;
         let mut slot = path[level].0;
-        // When something below the node is ready, its own shapers apart.
-        let mut below = self.ready_below_leaf(slot);
         loop {
             let node = &mut self.nodes[slot as usize];
             if node.shaped() {
-                node.own_at = self.shapers[slot as usize].charge(now, node.accounting.cost(len));
+                node.own_at = self.shapers[slot as usize].charge(now, node.cost(len));
             }
             if level == 0 {
                 return;
@@ -255,20 +253,18 @@ impl TrafficManager {
             level -= 1;
             let (above, body) = path[level];
             let ready = below.max(node.own_at);
-            let (state, next) = (node.state, node.next);
-            let parent = &self.nodes[above as usize];
+            let (state, next, deficit, quantum) = (node.state, node.next, node.deficit, node.quantum);
             let inner = &mut self.inners[body];
             inner.frames_out += 1;
             inner.bytes_out += u64::from(len);
             if state == State::InX {
-                if parent.kind == Kind::Weighted {
-                    let cost = i64::from(parent.accounting.cost(len));
-                    let node = &mut self.nodes[slot as usize];
-                    node.deficit -= cost;
-                    if node.deficit <= 0 && ready <= now {
-                        node.deficit += node.quantum;
+                if inner.by_rank.is_none() {
+                    let mut deficit = deficit - i64::from(self.nodes[above as usize].cost(len));
+                    if deficit <= 0 && ready <= now {
+                        deficit += quantum;
                         inner.x.head = next;
                     }
+                    self.nodes[slot as usize].deficit = deficit;
                 }
                 if ready > now {
                     self.leave(slot);
@@ -277,8 +273,8 @@ impl TrafficManager {
             } else {
                 self.departed_guaranteed(slot, len, ready, now);
             }
-            slot = above;
             below = self.inners[body].ready_below();
+            slot = above;
         }
     }
 
@@ -289,7 +285,7 @@ impl TrafficManager {
         let (parent, next) = (node.parent as usize, node.next);
         let shapers = &mut self.shapers[slot as usize];
         if let Some((rate, level)) = &mut shapers.guarantee {
-            level.charge(rate, now, node.accounting.cost(len));
+            level.charge(rate, now, node.cost(len));
         }
         let guaranteed = shapers.guaranteed_at() <= now;
         if ready > now {
