@@ -158,7 +158,11 @@ pub fn published_against_predicted(title: &str, comparisons: &[Comparison]) -> F
             .filter(move |(_, c)| role.is_none_or(|p| p == (c.role == Role::Predicted)));
         chosen
             .map(|(i, c)| match role {
-                None => Point::new(c.published, i as f64),
+                // Larger, so that it shows around a prediction that meets it.
+                None => Point {
+                    area: 3.0,
+                    ..Point::new(c.published, i as f64)
+                },
                 Some(_) => Point::new(c.predicted, i as f64).spanning(c.ci95[0], c.ci95[1]),
             })
             .collect::<Vec<_>>()
@@ -196,7 +200,7 @@ pub fn differences(title: &str, comparisons: &[Comparison], tolerance: f64) -> F
     let names = Axis::names("", shown.iter().map(|c| called(c, several)));
     let mut figure = Figure::new(
         title,
-        Axis::linear("predicted - published, of published", "%"),
+        Axis::linear("difference from the published figure", "%"),
         names,
     );
     for (name, role, colour) in [

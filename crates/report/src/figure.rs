@@ -227,6 +227,8 @@ pub struct Figure {
     pub thresholds: Vec<Threshold>,
     /// A shaded strip between two values of the axis without names (the vertical one, if neither has): a tolerance.
     pub tolerance: Option<[f64; 2]>,
+    /// Whether symbols of several series at one place of an axis of names stand side by side.
+    pub abreast: bool,
     /// Sentences below the plot; also its description for those who cannot see it.
     pub caption: String,
 }

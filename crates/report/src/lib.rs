@@ -22,6 +22,7 @@ pub mod trace;
 
 mod canvas;
 mod escape;
+mod layout;
 mod plot;
 
 pub use figure::{Axis, Figure, Kind, Mark, MarkKind, Point, Scale, Series, Threshold};

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use crate::canvas::{Anchor, Canvas, MUTED, Setting, px, text_width};
 use crate::figure::{Figure, Kind, Point, Series};
+use crate::layout::Area;
 use crate::quantity::{Micro, humanised};
-use crate::svg::{Area, colour_of, shape_of};
+use crate::svg::{colour_of, shape_of};
 
 const RADIUS: f64 = 4.5;
 const LABEL: f64 = 11.0;
@@ -261,6 +262,9 @@ fn radius_of(p: &Point) -> f64 {
 /// The pixel of a point, moved aside where the axis has names.
 fn spot(figure: &Figure, area: &Area, index: usize, p: &Point) -> Option<[f64; 2]> {
     let [mut x, mut y] = [area.x.at(p.x)?, area.y.at(p.y)?];
+    if !figure.abreast {
+        return Some([x, y]);
+    }
     if !figure.y.categories.is_empty() {
         y += dodge(
             figure,
@@ -320,7 +324,33 @@ fn overlap(a: &Rectangle, b: &Rectangle) -> f64 {
     }
 }
 
-/// Labels of symbols: each takes the first of eight places around its point that is free, else the least crowded.
+/// Points along the lines of the figure, some pixels apart, for labels to keep clear of.
+fn along_lines(figure: &Figure, area: &Area) -> Vec<[f64; 2]> {
+    const APART: f64 = 6.0;
+    let mut found = Vec::new();
+    for s in figure
+        .series
+        .iter()
+        .filter(|s| matches!(s.kind, Kind::Line | Kind::Path))
+    {
+        for run in runs(s, area) {
+            for pair in thinned(run, area).windows(2) {
+                let [dx, dy] = [pair[1][0] - pair[0][0], pair[1][1] - pair[0][1]];
+                let steps = (libm::hypot(dx, dy) / APART).ceil().clamp(1.0, 500.0) as usize;
+                found.extend((0..steps).map(|i| {
+                    let along = i as f64 / steps as f64;
+                    [pair[0][0] + dx * along, pair[0][1] + dy * along]
+                }));
+            }
+        }
+    }
+    found
+}
+
+/// More labels than this are a cloud; each would cost a look at all others.
+const MOST_LABELS: usize = 400;
+
+/// Labels of symbols: each takes the least crowded of 24 places around its point, the nearer the better.
 fn labels(c: &mut Canvas, figure: &Figure, area: &Area) {
     let mut taken: Vec<Rectangle> = Vec::new();
     let mut wanted = Vec::new();
@@ -332,33 +362,49 @@ fn labels(c: &mut Canvas, figure: &Figure, area: &Area) {
             let Some([x, y]) = spot(figure, area, i, p) else {
                 continue;
             };
-            if s.kind != Kind::Line {
-                let r = radius_of(p);
-                taken.push([x - r, y - r, x + r, y + r]);
-            }
             if let Some(text) = p.label.as_deref().filter(|t| !t.is_empty()) {
                 wanted.push(([x, y], radius_of(p), text));
             }
+            if s.kind != Kind::Line && taken.len() < 5 * MOST_LABELS {
+                let r = radius_of(p) + 1.0;
+                taken.push([x - r, y - r, x + r, y + r]);
+            }
         }
     }
+    if wanted.is_empty() {
+        return;
+    }
+    wanted.truncate(MOST_LABELS);
+    let lines = along_lines(figure, area);
     let inside = [area.left, area.top, area.right, area.bottom];
     for ([x, y], r, text) in wanted {
         let (w, h) = (text_width(text, LABEL), LABEL + 1.0);
-        let (near, far) = (r + 4.0, r * 0.75 + 2.0);
-        let places = [
-            [x + near, y - h / 2.0],
-            [x - w / 2.0, y - near - h],
-            [x - w / 2.0, y + near],
-            [x - near - w, y - h / 2.0],
-            [x + far, y - far - h],
-            [x + far, y + far],
-            [x - far - w, y - far - h],
-            [x - far - w, y + far],
-        ];
-        let boxes = places.map(|[a, b]| [a, b, a + w, b + h]);
+        let ring = |out: f64| {
+            let (near, far) = (r + out, (r + out) * 0.75);
+            [
+                [x + near, y - h / 2.0],
+                [x - w / 2.0, y - near - h],
+                [x - w / 2.0, y + near],
+                [x - near - w, y - h / 2.0],
+                [x + far, y - far - h],
+                [x + far, y + far],
+                [x - far - w, y - far - h],
+                [x - far - w, y + far],
+            ]
+        };
+        let boxes: Vec<Rectangle> = [ring(4.0), ring(14.0), ring(26.0)]
+            .concat()
+            .into_iter()
+            .map(|[a, b]| [a, b, a + w, b + h])
+            .collect();
         let crowding = |b: &Rectangle| {
             let outside = w * h - overlap(b, &inside);
-            outside * 2.0 + taken.iter().map(|t| overlap(b, t)).sum::<f64>()
+            let covered: f64 = taken.iter().map(|t| overlap(b, t)).sum();
+            let crossed = lines
+                .iter()
+                .filter(|[x, y]| b[0] < *x && *x < b[2] && b[1] < *y && *y < b[3])
+                .count();
+            outside * 3.0 + covered * 4.0 + crossed as f64 * 20.0
         };
         let Some(best) = boxes
             .iter()
@@ -373,5 +419,124 @@ fn labels(c: &mut Canvas, figure: &Figure, area: &Area) {
             text,
             Setting::new(LABEL, Anchor::Start).halo(),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::figure::{Axis, Figure, Kind, Point, Series};
+    use crate::svg::{Size, render};
+
+    fn figure(series: Vec<Series>) -> String {
+        let mut f = Figure::new(
+            "",
+            Axis::linear("", "1").ranged(0.0, 10.0),
+            Axis::linear("", "1").ranged(0.0, 10.0),
+        );
+        f.series = series;
+        render(&f, Size::default())
+    }
+
+    fn path(svg: &str) -> &str {
+        svg.split("<path d=\"").nth(1).unwrap().split('"').next().unwrap()
+    }
+
+    #[test]
+    fn a_point_that_is_no_number_breaks_the_line() {
+        let svg = figure(vec![Series::new(
+            "",
+            Kind::Line,
+            [(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 4.0), (4.0, 5.0)],
+        )]);
+        assert_eq!(path(&svg).matches('M').count(), 2);
+    }
+
+    #[test]
+    fn steps_hold_their_value_until_the_next_point() {
+        let svg = figure(vec![Series::new(
+            "",
+            Kind::Step,
+            [(0.0, 1.0), (5.0, 3.0), (10.0, 3.0)],
+        )]);
+        let p = path(&svg);
+        // Along, up, along: the last point has the same height and needs no upright.
+        assert_eq!(
+            (p.matches('H').count(), p.matches('V').count(), p.contains('L')),
+            (2, 1, false)
+        );
+        assert!(p.find('H') < p.find('V'));
+    }
+
+    #[test]
+    fn a_band_returns_to_its_start() {
+        let points =
+            [(0.0, 1.0), (5.0, 2.0), (10.0, 2.0)].map(|(x, y)| Point::new(x, y).spanning(y - 1.0, y + 1.0));
+        let svg = figure(vec![Series {
+            kind: Kind::Band,
+            points: points.to_vec(),
+            ..Series::default()
+        }]);
+        let p = path(&svg);
+        let start = p[1..].split(' ').next().unwrap();
+        assert!(p.ends_with(&format!("H{start}Z")), "{p}");
+    }
+
+    #[test]
+    fn labels_of_crowded_points_do_not_cover_one_another() {
+        let points: Vec<_> = (0..6_u8)
+            .map(|i| Point::new(5.0 + f64::from(i) * 0.05, 5.0).labelled("label"))
+            .collect();
+        let svg = figure(vec![Series {
+            kind: Kind::Scatter,
+            points,
+            ..Series::default()
+        }]);
+        let value = |line: &str, key: &str| -> f64 {
+            line.split(&format!(" {key}=\""))
+                .nth(1)
+                .unwrap()
+                .split('"')
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap()
+        };
+        let at: Vec<_> = svg
+            .lines()
+            .filter(|l| l.contains(">label<"))
+            .map(|l| (value(l, "x"), value(l, "y")))
+            .collect();
+        assert_eq!(at.len(), 6);
+        for (i, a) in at.iter().enumerate() {
+            for b in &at[i + 1..] {
+                assert!(
+                    (a.0 - b.0).abs() > 27.0 || (a.1 - b.1).abs() >= 11.0,
+                    "{a:?} {b:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn bars_side_by_side_do_not_overlap_and_say_their_value() {
+        let mut f = Figure::new("", Axis::names("", ["a", "b"]), Axis::linear("", "B"));
+        for (name, value) in [("p", 5e6), ("q", 2e6)] {
+            f.series
+                .push(Series::new(name, Kind::Bars, [(0.0, value), (1.0, value * 2.0)]));
+        }
+        let svg = render(&f, Size::default());
+        for text in ["5.00 MB", "2.00 MB", "10.0 MB", "4.00 MB"] {
+            assert!(svg.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn symbols_on_the_same_pixel_are_drawn_once() {
+        let svg = figure(vec![Series::new(
+            "",
+            Kind::Scatter,
+            (0..10_000).map(|_| (5.0, 5.0)),
+        )]);
+        assert_eq!(svg.matches("<circle").count(), 1);
     }
 }

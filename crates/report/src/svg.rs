@@ -1,4 +1,4 @@
-//! Figures as standalone SVG 1.1: layout, axes, legend, thresholds, event marks. [`crate::plot`] draws the series.
+//! Figures as standalone SVG 1.1: layout, axes, legend, thresholds, event marks. the module `plot` draws the series.
 //!
 //! The drawing has its own white ground, so that it reads the same on light and dark pages; it needs no font, script
 //! or style from outside. The legend stands above the plot and threshold labels to its right: neither can cover data.
@@ -6,9 +6,10 @@
 
 use crate::canvas::{Anchor, Canvas, FONT, GRID, MUTED, PALETTE, Setting, TEXT, px, text_width, wrap};
 use crate::escape;
-use crate::figure::{Axis, Figure, Kind, MarkKind, Scale, Threshold};
+use crate::figure::{Axis, Figure, MarkKind, Scale};
+use crate::layout::{Area, AxisTicks, EDGE, STRIP, TICK, axis_ticks, lay_out, level_lines, x_range, y_range};
 use crate::plot;
-use crate::scale::{self, Fit, Mapping, Ticks};
+use crate::scale::Mapping;
 
 /// Size of a drawing in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,21 +31,6 @@ impl Default for Size {
 
 const TITLE: f64 = 15.0;
 const LABEL: f64 = 12.0;
-const TICK: f64 = 11.0;
-const EDGE: f64 = 14.0;
-/// Height of the strip of event marks below the horizontal axis.
-const STRIP: f64 = 14.0;
-
-/// Where the data go, and how values become pixels.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Area {
-    pub(crate) left: f64,
-    pub(crate) right: f64,
-    pub(crate) top: f64,
-    pub(crate) bottom: f64,
-    pub(crate) x: Mapping,
-    pub(crate) y: Mapping,
-}
 
 /// The colour of a series.
 pub(crate) fn colour_of(figure: &Figure, series: usize) -> &'static str {
@@ -164,185 +150,15 @@ fn head(c: &mut Canvas, figure: &Figure, width: f64) -> f64 {
         });
     }
     for kind in mark_kinds(figure) {
-        place(c, kind.as_str(), &|c, x, y| mark(c, kind, [x + 11.0, y - 5.0]));
+        // In the strip XOFF and drops stand higher than the others; here all stand on one line.
+        let lift = if matches!(kind, MarkKind::Xoff | MarkKind::Drop) {
+            4.0
+        } else {
+            9.0
+        };
+        place(c, kind.as_str(), &|c, x, y| mark(c, kind, [x + 16.0, y - lift]));
     }
     y + 12.0
-}
-
-fn fit_for(figure: &Figure, horizontal: bool) -> Fit {
-    let kinds = || figure.series.iter().map(|s| s.kind);
-    if kinds().any(|k| k == Kind::Bars) {
-        return if horizontal { Fit::Tight } else { Fit::FromZero };
-    }
-    if horizontal && kinds().all(|k| matches!(k, Kind::Line | Kind::Step | Kind::Band)) {
-        Fit::Tight
-    } else {
-        Fit::Airy
-    }
-}
-
-/// Of an axis of names: one place each, half a place around.
-fn places(axis: &Axis) -> Option<(f64, f64)> {
-    (!axis.categories.is_empty()).then(|| (-0.5, axis.categories.len() as f64 - 0.5))
-}
-
-fn x_range(figure: &Figure) -> (f64, f64) {
-    if let Some(range) = places(&figure.x) {
-        return range;
-    }
-    let sideways = !figure.y.categories.is_empty();
-    let points = figure.series.iter().flat_map(|s| &s.points);
-    let spans = points
-        .clone()
-        .filter_map(|p| p.span)
-        .flatten()
-        .filter(|_| sideways);
-    let tolerance = figure.tolerance.into_iter().flatten().filter(|_| sideways);
-    let upright = figure.thresholds.iter().filter(|t| t.upright).map(|t| t.value);
-    let values = points.map(|p| p.x).chain(spans).chain(upright).chain(tolerance);
-    scale::range(values, figure.x.scale, figure.x.range, fit_for(figure, true))
-}
-
-fn y_range(figure: &Figure) -> (f64, f64) {
-    if let Some((low, high)) = places(&figure.y) {
-        // The first name on top.
-        return (high, low);
-    }
-    let points = figure.series.iter().flat_map(|s| &s.points);
-    let spans = points.clone().filter_map(|p| p.span).flatten();
-    let level = figure.thresholds.iter().filter(|t| !t.upright).map(|t| t.value);
-    let values = points
-        .map(|p| p.y)
-        .chain(spans)
-        .chain(level)
-        .chain(figure.tolerance.into_iter().flatten());
-    scale::range(values, figure.y.scale, figure.y.range, fit_for(figure, false))
-}
-
-/// Thresholds whose line is level and inside the plot, with the pixel of the line.
-fn level_lines<'a>(figure: &'a Figure, y: &Mapping) -> Vec<(f64, &'a Threshold)> {
-    let (low, high) = (y.start.min(y.end) - 0.5, y.start.max(y.end) + 0.5);
-    let mut lines: Vec<_> = figure
-        .thresholds
-        .iter()
-        .filter(|t| !t.upright)
-        .filter_map(|t| y.at(t.value).map(|at| (at, t)))
-        .filter(|(at, _)| (low..=high).contains(at))
-        .collect();
-    lines.sort_by(|a, b| a.0.total_cmp(&b.0));
-    lines
-}
-
-fn lay_out(figure: &Figure, [width, height]: [f64; 2], top: f64, x: (f64, f64), y: (f64, f64)) -> Area {
-    let mapping = |(low, high), scale, start, end| Mapping {
-        low,
-        high,
-        scale,
-        start,
-        end,
-    };
-    // Room for upright threshold labels above the plot.
-    let top = if figure.thresholds.iter().any(|t| t.upright) {
-        top + 14.0
-    } else {
-        top + 4.0
-    };
-    let below = if figure.x.categories.is_empty() {
-        20.0
-    } else {
-        let slot = (width * 0.82) / figure.x.categories.len() as f64;
-        let lines = figure
-            .x
-            .categories
-            .iter()
-            .map(|n| wrap(n, TICK, slot - 8.0, 3).len())
-            .max()
-            .unwrap_or(1);
-        8.0 + 13.0 * lines as f64
-    };
-    let strip = if figure.marks.is_empty() { 0.0 } else { STRIP };
-    let title = if figure.x.label.is_empty() { 0.0 } else { 20.0 };
-    let bottom = (height - 8.0 - title - below - strip).max(top + 40.0);
-    let names = |limit: f64| {
-        let lines = figure.y.categories.iter().flat_map(|n| wrap(n, TICK, limit, 2));
-        lines.map(|l| text_width(&l, TICK)).fold(0.0, f64::max)
-    };
-    let y_map = mapping(y, figure.y.scale, bottom, top);
-    let labels = if figure.y.categories.is_empty() {
-        let ticks = scale::ticks(
-            y.0,
-            y.1,
-            figure.y.scale,
-            &figure.y.unit,
-            ((bottom - top) / 45.0) as usize,
-        );
-        ticks
-            .ticks
-            .iter()
-            .filter_map(|t| t.label.as_deref())
-            .map(|l| text_width(l, TICK))
-            .fold(0.0, f64::max)
-    } else {
-        names(width * 0.34)
-    };
-    let title = if figure.y.label.is_empty() { 0.0 } else { 20.0 };
-    let left = EDGE + title + labels + 8.0;
-    let beside = level_lines(figure, &y_map)
-        .iter()
-        .flat_map(|(_, t)| wrap(&t.label, TICK, width * 0.22, 1))
-        .map(|l| text_width(&l, TICK) + 8.0)
-        .fold(0.0, f64::max);
-    let right = (width - EDGE.max(beside + 6.0) - 8.0).max(left + 60.0);
-    Area {
-        left,
-        right,
-        top,
-        bottom,
-        x: mapping(x, figure.x.scale, left, right),
-        y: y_map,
-    }
-}
-
-struct AxisTicks {
-    x: Ticks,
-    y: Ticks,
-}
-
-fn axis_ticks(figure: &Figure, area: &Area) -> AxisTicks {
-    let none = || Ticks {
-        ticks: Vec::new(),
-        unit: String::new(),
-    };
-    let y = if figure.y.categories.is_empty() {
-        let wanted = ((area.bottom - area.top) / 45.0) as usize;
-        scale::ticks(area.y.low, area.y.high, figure.y.scale, &figure.y.unit, wanted)
-    } else {
-        none()
-    };
-    let x = if figure.x.categories.is_empty() {
-        // As many as fit with their labels side by side.
-        let mut wanted = ((area.right - area.left) / 60.0) as usize;
-        loop {
-            let found = scale::ticks(area.x.low, area.x.high, figure.x.scale, &figure.x.unit, wanted);
-            let mut end = f64::NEG_INFINITY;
-            let clear = found.ticks.iter().all(|t| {
-                let (Some(label), Some(at)) = (t.label.as_deref(), area.x.at(t.value)) else {
-                    return true;
-                };
-                let half = text_width(label, TICK) / 2.0;
-                let free = at - half > end;
-                end = at + half + 6.0;
-                free
-            });
-            if clear || wanted <= 2 {
-                break found;
-            }
-            wanted -= 1;
-        }
-    } else {
-        none()
-    };
-    AxisTicks { x, y }
 }
 
 /// Tolerance strip and grid, behind the data.
@@ -492,23 +308,16 @@ fn axes(c: &mut Canvas, figure: &Figure, area: &Area, ticks: &AxisTicks, height:
     );
     c.line([area.left, area.top], [area.left, area.bottom], MUTED, 1.0, "");
     // Zero is worth a line of its own where the axis runs through it.
-    if figure.y.scale == Scale::Linear
-        && area.y.low < 0.0
-        && area.y.high > 0.0
-        && figure.y.categories.is_empty()
-    {
-        if let Some(y) = area.y.at(0.0) {
-            c.line([area.left, y], [area.right, y], MUTED, 1.0, "");
-        }
+    let through_zero = |axis: &Axis, map: &Mapping| {
+        let inside =
+            axis.scale == Scale::Linear && axis.categories.is_empty() && map.low < 0.0 && map.high > 0.0;
+        if inside { map.at(0.0) } else { None }
+    };
+    if let Some(y) = through_zero(&figure.y, &area.y) {
+        c.line([area.left, y], [area.right, y], MUTED, 1.0, "");
     }
-    if figure.x.scale == Scale::Linear
-        && area.x.low < 0.0
-        && area.x.high > 0.0
-        && figure.x.categories.is_empty()
-    {
-        if let Some(x) = area.x.at(0.0) {
-            c.line([x, area.top], [x, area.bottom], MUTED, 1.0, "");
-        }
+    if let Some(x) = through_zero(&figure.x, &area.x) {
+        c.line([x, area.top], [x, area.bottom], MUTED, 1.0, "");
     }
     let strip = if figure.marks.is_empty() { 0.0 } else { STRIP };
     let base = area.bottom + strip;
@@ -575,5 +384,226 @@ fn names(c: &mut Canvas, figure: &Figure, area: &Area, base: f64) {
                 Setting::new(TICK, Anchor::End).fill(TEXT),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::{Kind, Mark, Point, Series, Threshold};
+
+    /// Every number of every attribute, and the texts; panics on an element that is not closed.
+    fn inspect(svg: &str) -> (Vec<f64>, Vec<String>) {
+        let (mut numbers, mut texts, mut open) = (vec![], vec![], vec![]);
+        for piece in svg.split('<').skip(1) {
+            let (tag, text) = piece.split_once('>').unwrap();
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop(), Some(name.to_owned()));
+                continue;
+            }
+            let name = tag.split(' ').next().unwrap().to_owned();
+            for value in tag.split('"').skip(1).step_by(2) {
+                assert!(!value.contains("NaN") && !value.contains("inf"), "{tag}");
+                numbers.extend(
+                    value
+                        .split([' ', ',', 'M', 'L', 'H', 'V', 'Z'])
+                        .filter_map(|n| n.parse::<f64>().ok()),
+                );
+            }
+            if name == "text" {
+                texts.push(text.to_owned());
+            }
+            if !tag.ends_with('/') {
+                open.push(name);
+            }
+        }
+        assert!(open.is_empty());
+        (numbers, texts)
+    }
+
+    fn line(points: &[(f64, f64)]) -> Figure {
+        Figure::new("t", Axis::linear("time", "s"), Axis::linear("rate", "bit/s")).series(Series::new(
+            "a",
+            Kind::Line,
+            points.iter().copied(),
+        ))
+    }
+
+    #[test]
+    fn a_small_line_plot_is_drawn_as_it_always_was() {
+        let f = line(&[(0.0, 0.0), (1e-6, 5e9), (2e-6, 1e10)]);
+        let svg = render(
+            &f,
+            Size {
+                width: 300.0,
+                height: 200.0,
+            },
+        );
+        assert!(
+            svg.contains("<path d=\"M55.4 152L166.7 111.9L278 71.8\""),
+            "{svg}"
+        );
+        let (_, texts) = inspect(&svg);
+        assert_eq!(
+            texts,
+            [
+                "t",
+                "a",
+                "0",
+                "10",
+                "0",
+                "1",
+                "2",
+                "time (\u{b5}s)",
+                "rate (Gbit/s)"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_figure_however_odd_breaks_the_drawing() {
+        let odd = [
+            f64::NAN,
+            f64::INFINITY,
+            -f64::INFINITY,
+            0.0,
+            -1.0,
+            1.0,
+            1e-300,
+            f64::MAX,
+            3.0,
+        ];
+        for scale in [Scale::Linear, Scale::Log] {
+            for kind in [
+                Kind::Line,
+                Kind::Step,
+                Kind::Scatter,
+                Kind::Path,
+                Kind::Bars,
+                Kind::Band,
+            ] {
+                for names in [0, 1, 3] {
+                    let mut x = Axis {
+                        scale,
+                        ..Axis::linear("<x>", "s")
+                    };
+                    x.categories = vec!["a very long name that has to be wrapped & cut".to_owned(); names];
+                    let y = Axis {
+                        scale,
+                        ..Axis::log("y\"", "B")
+                    }
+                    .ranged(odd[names], odd[8]);
+                    let mut f = Figure::new("\u{0}<t>", x, y);
+                    let points = odd
+                        .iter()
+                        .flat_map(|a| odd.map(|b| Point::new(*a, b).spanning(b, *a).labelled("p<q>")));
+                    f.series.push(Series {
+                        kind,
+                        points: points.collect(),
+                        name: "s".into(),
+                        ..Series::default()
+                    });
+                    f.marks = odd
+                        .map(|x| Mark {
+                            x,
+                            kind: MarkKind::Drop,
+                        })
+                        .to_vec();
+                    f.thresholds = odd
+                        .iter()
+                        .map(|v| Threshold {
+                            value: *v,
+                            label: "&".into(),
+                            upright: *v > 0.0,
+                        })
+                        .collect();
+                    f.tolerance = Some([odd[names], 2.0]);
+                    for size in [
+                        Size::default(),
+                        Size {
+                            width: f64::NAN,
+                            height: 0.0,
+                        },
+                    ] {
+                        let (numbers, _) = inspect(&render(&f, size));
+                        assert!(numbers.iter().all(|n| n.abs() < 1e6));
+                    }
+                }
+            }
+        }
+        assert!(render(&Figure::default(), Size::default()).contains("no data"));
+    }
+
+    #[test]
+    fn a_long_series_is_thinned_and_keeps_its_peaks() {
+        let mut points: Vec<_> = (0..200_000).map(|i| (f64::from(i), f64::from(i % 10))).collect();
+        points[123_456].1 = 100.0;
+        let f = line(&points);
+        let svg = render(&f, Size::default());
+        assert!(svg.len() < 80_000, "{}", svg.len());
+        // The peak, at the very value, is the highest point of the path.
+        let path = svg.split("<path d=\"").nth(1).unwrap().split('"').next().unwrap();
+        let top = path
+            .split(['M', 'L'])
+            .filter_map(|p| p.split(' ').nth(1)?.parse::<f64>().ok())
+            .fold(f64::MAX, f64::min);
+        let (low, high) = y_range(&f);
+        let area = lay_out(&f, [760.0, 440.0], 0.0, x_range(&f), (low, high));
+        assert!(top < (area.bottom - area.top) * 0.3, "{top}");
+    }
+
+    #[test]
+    fn marks_become_thin_lines_where_they_are_many() {
+        let mut f = line(&[(0.0, 1.0), (1.0, 2.0)]);
+        f.marks = (0..10)
+            .map(|i| Mark {
+                x: f64::from(i) / 10.0,
+                kind: MarkKind::Xoff,
+            })
+            .collect();
+        assert!(render(&f, Size::default()).matches("<polygon").count() >= 10);
+        f.marks = (0..100_000)
+            .map(|i| Mark {
+                x: f64::from(i) / 1e5,
+                kind: MarkKind::Xoff,
+            })
+            .collect();
+        let svg = render(&f, Size::default());
+        assert!(svg.len() < 120_000 && svg.matches("<polygon").count() < 5);
+    }
+
+    #[test]
+    fn thresholds_close_together_keep_their_labels_apart() {
+        let f = line(&[(0.0, 0.0), (1.0, 100.0)])
+            .threshold(50.0, "XOFF")
+            .threshold(49.9, "XON");
+        let svg = render(&f, Size::default());
+        let y: Vec<f64> = ["XOFF<", "XON<"]
+            .iter()
+            .map(|l| svg.lines().find(|t| t.contains(&format!(">{l}"))).unwrap())
+            .map(|t| {
+                t.split("y=\"")
+                    .nth(1)
+                    .unwrap()
+                    .split('"')
+                    .next()
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            })
+            .collect();
+        assert!((y[0] - y[1]).abs() >= TICK, "{y:?}");
+    }
+
+    #[test]
+    fn those_who_cannot_see_it_are_told_what_it_shows() {
+        let f = line(&[(0.0, 1.0)])
+            .threshold(2.0, "XOFF 16 kB")
+            .caption("All <frames>.");
+        let svg = render(&f, Size::default());
+        assert!(svg.contains("<title>t</title>") && svg.contains("role=\"img\""));
+        assert!(svg.contains(
+            "<desc>rate against time; series: a; threshold: XOFF 16 kB. All &lt;frames&gt;.</desc>"
+        ));
     }
 }

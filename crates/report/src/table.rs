@@ -43,6 +43,7 @@ enum Content {
         unit: String,
         digits: usize,
     },
+    Change(Option<f64>),
 }
 
 /// One cell of a table.
@@ -104,6 +105,14 @@ impl Cell {
             tone: Tone::Plain,
         }
     }
+    /// A difference in per cent with its sign, or `-`.
+    #[must_use]
+    pub const fn change(percent: Option<f64>) -> Self {
+        Self {
+            content: Content::Change(percent),
+            tone: Tone::Plain,
+        }
+    }
     /// The same with another number of significant digits (1 to 17).
     #[must_use]
     pub fn digits(mut self, to: usize) -> Self {
@@ -150,6 +159,8 @@ impl Cell {
                     "-".to_owned()
                 }
             }
+            Content::Change(Some(percent)) if percent.is_finite() => format!("{:+.1} %", percent + 0.0),
+            Content::Change(_) => "-".to_owned(),
             Content::PlusMinus {
                 value,
                 half,

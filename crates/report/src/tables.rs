@@ -1,5 +1,7 @@
 //! Tables made from measures: comparisons with verdicts, parameters with origins, and a summary of tidy rows.
 
+use std::collections::BTreeMap;
+
 use clearway_metrics::{Comparison, Role, Row, Summary, Verdict};
 
 use crate::parameter::{Origin, Parameter};
@@ -34,9 +36,7 @@ pub fn comparisons(title: &str, comparisons: &[Comparison]) -> Table {
         } else {
             format!(" ({})", c.layer)
         };
-        let difference = c
-            .difference
-            .map_or_else(|| Cell::text("-"), |d| Cell::text(format!("{d:+.1} %")));
+        let difference = Cell::change(c.difference);
         let verdict = c.verdict.map_or_else(
             || Cell::text("no target").tone(Tone::Faint),
             |v| Cell::text(v.as_str()).tone(tone_of(v)),
@@ -72,7 +72,9 @@ pub fn tally(comparisons: &[Comparison]) -> String {
         (None, "without target"),
     ]
     .into_iter()
-    .filter_map(|(v, word)| (count(v) > 0).then(|| format!("{} {word}", count(v))))
+    .map(|(v, word)| (count(v), word))
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, word)| format!("{n} {word}"))
     .collect();
     if parts.is_empty() {
         "nothing compared".to_owned()
@@ -102,6 +104,9 @@ pub fn parameters(title: &str, parameters: &[Parameter]) -> Table {
     table
 }
 
+/// Run and name of a line, or metric and stat of a column.
+type Key<'a> = (&'a str, &'a str);
+
 /// The rows of one scope as a table: a line for each run and name, a column for each (metric, stat, heading).
 ///
 /// Several seeds of the same run become their mean and half the 95 % interval. The run's label is shown when there is
@@ -109,33 +114,39 @@ pub fn parameters(title: &str, parameters: &[Parameter]) -> Table {
 #[must_use]
 pub fn pivot(title: &str, rows: &[Row], scope: &str, columns: &[(&str, &str, &str)]) -> Table {
     let rows: Vec<&Row> = rows.iter().filter(|r| r.scope == scope).collect();
-    let mut keys: Vec<(&str, &str)> = Vec::new();
+    // One pass over the rows: a run can have a hundred thousand flows.
+    let mut keys: Vec<Key<'_>> = Vec::new();
+    let mut found: BTreeMap<Key<'_>, BTreeMap<Key<'_>, (&'static str, Vec<f64>)>> = BTreeMap::new();
     for r in &rows {
-        if !keys.contains(&(&r.run, &r.name)) {
-            keys.push((&r.run, &r.name));
-        }
+        let key = (r.run.as_str(), r.name.as_str());
+        let cells = found.entry(key).or_insert_with(|| {
+            keys.push(key);
+            BTreeMap::new()
+        });
+        cells
+            .entry((r.metric, r.stat.as_str()))
+            .or_insert_with(|| (r.unit, Vec::new()))
+            .1
+            .push(r.value);
     }
-    let several_runs = keys.iter().any(|k| k.0 != keys[0].0);
+    let several_runs = keys.windows(2).any(|w| w[0].0 != w[1].0);
     let head = several_runs.then_some("run").into_iter().chain([scope]);
     let mut table = Table::new(title, head.chain(columns.iter().map(|c| c.2)));
-    for (run, name) in keys {
+    for key in keys {
         let label = several_runs
-            .then(|| Cell::text(run))
+            .then(|| Cell::text(key.0))
             .into_iter()
-            .chain([Cell::text(name)]);
+            .chain([Cell::text(key.1)]);
         let numbers = columns.iter().map(|(metric, stat, _)| {
-            let found: Vec<&&Row> = rows
-                .iter()
-                .filter(|r| r.run == run && r.name == name && r.metric == *metric && r.stat == *stat)
-                .collect();
-            let values: Vec<f64> = found.iter().map(|r| r.value).collect();
-            match (found.first(), Summary::of(&values)) {
-                (Some(first), Some(s)) => s.half_width(0.95).map_or_else(
-                    || Cell::number(s.mean, first.unit),
-                    |half| Cell::plus_minus(s.mean, half, first.unit),
+            let Some((unit, values)) = found.get(&key).and_then(|cells| cells.get(&(*metric, *stat))) else {
+                return Cell::text("-");
+            };
+            match Summary::of(values) {
+                Some(s) => s.half_width(0.95).map_or_else(
+                    || Cell::number(s.mean, *unit),
+                    |half| Cell::plus_minus(s.mean, half, *unit),
                 ),
-                (Some(first), None) => Cell::number(f64::NAN, first.unit),
-                (None, _) => Cell::text("-"),
+                None => Cell::number(f64::NAN, *unit),
             }
         });
         table.push(label.chain(numbers));
@@ -155,10 +166,10 @@ mod tests {
         let golden = "\
 backplane
 case                     figure                  published    predicted        95 % interval  difference  role       verdict
-1.5 MB, no flow control  throughput mean (L2)  38.0 Gbit/s  37.2 Gbit/s  36.8 .. 37.6 Gbit/s  -2.1 %      predicted  ok
-32 KB, 802.3x            throughput mean (L2)  24.0 Gbit/s  29.5 Gbit/s  29.2 .. 29.8 Gbit/s  +22.9 %     predicted  miss
-32 KB, no flow control   throughput mean (L2)  29.0 Gbit/s  29.0 Gbit/s  28.7 .. 29.3 Gbit/s  +0.0 %      fitted     fitted
-extreme                  throughput mean (L2)      0 bit/s   1.00 bit/s  0.990 .. 1.01 bit/s  -           predicted  no target
+1.5 MB, no flow control  throughput mean (L2)  38.0 Gbit/s  37.2 Gbit/s  36.8 .. 37.6 Gbit/s      -2.1 %  predicted  ok
+32 KB, 802.3x            throughput mean (L2)  24.0 Gbit/s  29.5 Gbit/s  29.2 .. 29.8 Gbit/s     +22.9 %  predicted  miss
+32 KB, no flow control   throughput mean (L2)  29.0 Gbit/s  29.0 Gbit/s  28.7 .. 29.3 Gbit/s      +0.0 %  fitted     fitted
+extreme                  throughput mean (L2)      0 bit/s   1.00 bit/s  0.990 .. 1.01 bit/s           -  predicted  no target
 1 ok, 1 miss, 1 fitted, 1 without target
 ";
         assert_eq!(text, golden);
