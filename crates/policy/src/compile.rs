@@ -1,23 +1,16 @@
 //! From a policy and a line rate to the plan of one port.
 //!
 //! Percentages become bit/s of the line rate (rounded down), shares become the least whole weights in the same
-//! proportion, times become bytes of what the line sends. A bucket without a size holds two of the longest frames
-//! or 10 us at its rate, whichever is more. Rules and gates are made in `rules`.
+//! proportion, times become bytes of what the line sends. Buckets are made in `buckets`, leaves in `queue`, rules and
+//! gates in `rules`.
 
 use crate::diagnostic::{Diagnostic, Place, nearest};
 use crate::plan::CompiledPolicy;
 use crate::policy::{Policy, has_errors};
-use crate::reader::{At, FrameRate, NamedEntry, Time};
+use crate::reader::{At, NamedEntry};
 use crate::rules;
-use crate::syntax::policy::{
-    AnyBurst, Burst, ClassText, EcnText, FlowLimit, FrameBurst, Kind, Layer, LayerName, MarkPoint, MeterText,
-    PerFlowText, QueueLimit, RateOrPercent, Red,
-};
-use clearway_core::Duration;
-use clearway_core::plan::{
-    Accounting, BitShape, DEPTH_MAX, FlowShape, FrameShape, Mark, MarkAt, MeterKind, MeterPlan, NODES_MAX,
-    NodeKind, NodePlan, Plan, QueueMode, QueuePlan,
-};
+use crate::syntax::policy::{ClassText, Kind, Layer, LayerName};
+use clearway_core::plan::{Accounting, DEPTH_MAX, NODES_MAX, NodeKind, NodePlan, Plan};
 use std::collections::BTreeMap;
 
 /// Bytes of the longest frame unless the policy says otherwise: 1518 and a VLAN tag.
@@ -25,10 +18,8 @@ pub(crate) const FRAME_BYTES_DEFAULT: u32 = 1522;
 const FRAMES_MAX_DEFAULT: u32 = 16_384;
 const FLOWS_MAX_DEFAULT: u32 = 1_024;
 const FLOWS_MAX_PER_FLOW: u32 = 65_536;
-const FLOW_FRAMES_DEFAULT: u32 = 128;
-const BURST_TIME: Duration = Duration::from_us(10);
 /// Room without a limit of its own: what a plan takes at most.
-const QUEUE_BYTES_MAX: u64 = 1 << 60;
+pub(crate) const QUEUE_BYTES_MAX: u64 = 1 << 60;
 /// 100 % in millionths of a percent.
 pub(crate) const WHOLE: u64 = 100_000_000;
 
@@ -40,12 +31,15 @@ pub(crate) struct Compiled<'a> {
     pub(crate) text: Option<&'a ClassText>,
 }
 
+/// A plan under construction, and what is wrong with it.
 pub(crate) struct Compiler<'a> {
     pub(crate) findings: Vec<Diagnostic>,
     pub(crate) plan: Plan,
     pub(crate) nodes: Vec<Compiled<'a>>,
-    line_rate_bps: u64,
-    per_flow: bool,
+    /// Where each rule of the plan stands.
+    pub(crate) rule_places: Vec<Place>,
+    pub(crate) line_rate_bps: u64,
+    pub(crate) per_flow_used: bool,
 }
 
 /// Makes the plan of a policy for a port of this line rate (L1 bit/s).
@@ -89,24 +83,15 @@ pub(crate) fn accounting(layer: Option<&At<Layer>>, inherited: Accounting) -> Ac
     }
 }
 
-/// What a rate carries in a time, in bytes, rounded down.
-pub(crate) fn bytes_in(rate_bps: u64, time_ps: u64) -> u64 {
-    let bytes = u128::from(rate_bps) * u128::from(time_ps) / 8_000_000_000_000;
-    u64::try_from(bytes).unwrap_or(u64::MAX)
-}
-
-fn frames_in(rate_fps: u64, time_ps: u64) -> u64 {
-    u64::try_from(u128::from(rate_fps) * u128::from(time_ps) / 1_000_000_000_000).unwrap_or(u64::MAX)
-}
-
 impl<'a> Compiler<'a> {
     pub(crate) fn new(line_rate_bps: u64) -> Self {
         Self {
             findings: Vec::new(),
             plan: Plan::default(),
             nodes: Vec::new(),
+            rule_places: Vec::new(),
             line_rate_bps,
-            per_flow: false,
+            per_flow_used: false,
         }
     }
 
@@ -168,7 +153,7 @@ impl<'a> Compiler<'a> {
         });
         if classes.is_empty() {
             // A policy of one queue: the port's limits alone.
-            let queue = self.queue(None);
+            let queue = self.queue(None, layer);
             let node = NodePlan {
                 parent: Some(0),
                 kind: NodeKind::Queue(queue),
@@ -188,7 +173,7 @@ impl<'a> Compiler<'a> {
         } else {
             self.children(0, classes, layer, 1);
         }
-        let flows_default = if self.per_flow {
+        let flows_default = if self.per_flow_used {
             FLOWS_MAX_PER_FLOW
         } else {
             FLOWS_MAX_DEFAULT
@@ -210,9 +195,8 @@ impl<'a> Compiler<'a> {
                 }
             },
         };
-        if !has_errors(&self.findings) {
-            rules::compile(self, policy);
-        }
+        // Names are checked even where limits are wrong: one run reports both.
+        rules::compile(self, policy);
         if !has_errors(&self.findings)
             && let Err(error) = self.plan.validate()
         {
@@ -302,7 +286,7 @@ impl<'a> Compiler<'a> {
                     self.refuse_queue_keys(class, inner.is_empty());
                     kind
                 }
-                None => NodeKind::Queue(self.queue(Some(class))),
+                None => NodeKind::Queue(self.queue(Some(class), own)),
             };
             let node = NodePlan {
                 parent: Some(parent),
@@ -337,7 +321,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn burst_needs<T>(&mut self, missing: bool, burst: Option<&At<T>>, rate: &str) {
+    /// A bucket whose rate is missing is a finding.
+    pub(crate) fn burst_needs<T>(&mut self, missing: bool, burst: Option<&At<T>>, rate: &str) {
         if let Some(burst) = burst.filter(|_| missing) {
             self.findings.push(burst.error(
                 "unused-key",
@@ -475,282 +460,6 @@ impl<'a> Compiler<'a> {
             .collect()
     }
 
-    fn rate(&mut self, rate: &At<RateOrPercent>) -> u64 {
-        let bps = match rate.value {
-            RateOrPercent::BitRate(bps) => bps,
-            RateOrPercent::Percent(part) => {
-                u64::try_from(u128::from(self.line_rate_bps) * u128::from(part) / u128::from(WHOLE))
-                    .unwrap_or(u64::MAX)
-            }
-        };
-        if bps == 0 {
-            self.findings.push(
-                rate.error("range", "a rate of zero would never send")
-                    .expecting("at least 1bit/s"),
-            );
-            return 1;
-        }
-        bps
-    }
-
-    /// A bucket in bits of at least one longest frame as the node counts it.
-    fn bit_shape(
-        &mut self,
-        rate: Option<&At<RateOrPercent>>,
-        burst: Option<&At<Burst>>,
-        layer: Accounting,
-    ) -> Option<BitShape> {
-        let rate_bps = self.rate(rate?);
-        let burst = burst.map(|b| match b.value {
-            Burst::Size(bytes) => (bytes, &b.place),
-            Burst::Time(ps) => (bytes_in(rate_bps, ps), &b.place),
-        });
-        Some(BitShape {
-            rate_bps,
-            burst_bytes: self.bucket(rate_bps, burst, layer),
-        })
-    }
-
-    fn bucket(&mut self, rate_bps: u64, burst: Option<(u64, &Place)>, layer: Accounting) -> u64 {
-        let least = u64::from(layer.cost(self.plan.frame_bytes_max));
-        match burst {
-            None => bytes_in(rate_bps, BURST_TIME.as_ps()).max(2 * least),
-            Some((bytes, place)) if bytes < least => {
-                let message = format!(
-                    "a bucket of {bytes} bytes is below one frame: the longest counts {least} bytes here and would wait forever"
-                );
-                self.findings.push(
-                    place
-                        .error("burst-below-frame", message)
-                        .expecting(format!("at least {least}B")),
-                );
-                least
-            }
-            Some((bytes, _)) => bytes,
-        }
-    }
-
-    fn frame_shape(
-        &mut self,
-        rate: Option<&At<FrameRate>>,
-        burst: Option<&At<FrameBurst>>,
-    ) -> Option<FrameShape> {
-        let rate = rate?;
-        let rate_fps = rate.value.0;
-        if rate_fps == 0 {
-            let finding = rate.error("range", "a rate of zero would never send");
-            self.findings.push(finding.expecting("at least 1frame/s"));
-            return None;
-        }
-        let burst_frames = match burst.map(|b| (b.value, &b.place)) {
-            None => frames_in(rate_fps, BURST_TIME.as_ps()).max(2),
-            Some((FrameBurst::Frames(frames), place)) => self.some_frames(frames, place),
-            Some((FrameBurst::Time(ps), place)) => self.some_frames(frames_in(rate_fps, ps), place),
-        };
-        Some(FrameShape {
-            rate_fps,
-            burst_frames,
-        })
-    }
-
-    fn some_frames(&mut self, frames: u64, place: &Place) -> u64 {
-        if frames == 0 {
-            let finding = place.error(
-                "burst-below-frame",
-                "a bucket of less than one frame would never send",
-            );
-            self.findings.push(finding.expecting("at least 1frame"));
-        }
-        frames.max(1)
-    }
-
-    fn queue(&mut self, class: Option<&ClassText>) -> QueuePlan {
-        let mut queue = QueuePlan {
-            mode: QueueMode::Shared,
-            bytes_max: QUEUE_BYTES_MAX,
-            frames_max: self.plan.frames_max,
-            mark: None,
-            gate: 0,
-            meter: None,
-            age_max: None,
-        };
-        let Some(class) = class else { return queue };
-        for limit in class.limit.iter().flat_map(|l| &l.value.0) {
-            let zero = match limit.value {
-                QueueLimit::Size(bytes) => {
-                    queue.bytes_max = queue.bytes_max.min(bytes).max(1);
-                    bytes < u64::from(self.plan.frame_bytes_max)
-                }
-                QueueLimit::Frames(frames) => {
-                    queue.frames_max = queue
-                        .frames_max
-                        .min(u32::try_from(frames).unwrap_or(u32::MAX))
-                        .max(1);
-                    frames == 0
-                }
-                QueueLimit::Time(ps) => {
-                    let bytes = bytes_in(self.line_rate_bps, ps);
-                    queue.bytes_max = queue.bytes_max.min(bytes).max(1);
-                    bytes < u64::from(self.plan.frame_bytes_max)
-                }
-            };
-            if zero {
-                let finding = limit.error(
-                    "limit-below-frame",
-                    "the longest frame does not fit into this queue",
-                );
-                self.findings
-                    .push(finding.expecting(format!("at least {}B, or 1frame", self.plan.frame_bytes_max)));
-            }
-        }
-        queue.mark = class.ecn.as_ref().map(|e| mark(&e.value));
-        queue.age_max = class.age_max.as_ref().map(|t| self.age(t));
-        queue.meter = class.meter.as_ref().map(|m| self.meter(&m.value));
-        if let Some(per_flow) = &class.per_flow {
-            self.per_flow = true;
-            queue.mode = self.per_flow(&per_flow.value, class);
-        }
-        queue
-    }
-
-    fn age(&mut self, age: &At<Time>) -> Duration {
-        if age.value.0 == 0 {
-            self.findings.push(
-                age.error("range", "an age of zero drops every frame")
-                    .expecting("above 0"),
-            );
-        }
-        Duration::from_ps(age.value.0)
-    }
-
-    fn meter(&mut self, text: &MeterText) -> MeterPlan {
-        let cir_bps = text.cir.as_ref().map_or(1, |r| self.rate(r));
-        let bare = Accounting::default();
-        let cbs_bytes = {
-            let given = text.cbs.as_ref().map(|s| (s.value.0, &s.place));
-            self.bucket(cir_bps, given, bare)
-        };
-        let kind = match (&text.pir, &text.ebs) {
-            (Some(pir), None) => {
-                let pir_bps = self.rate(pir);
-                if pir_bps < cir_bps {
-                    let finding = pir.error("range", "the peak rate is below the committed rate");
-                    self.findings.push(finding.expecting("at least `cir`"));
-                }
-                let given = text.pbs.as_ref().map(|s| (s.value.0, &s.place));
-                MeterKind::TwoRate {
-                    cir_bps,
-                    cbs_bytes,
-                    pir_bps,
-                    pbs_bytes: self.bucket(pir_bps, given, bare),
-                }
-            }
-            (None, ebs) => {
-                if let Some(pbs) = &text.pbs {
-                    let finding =
-                        pbs.error("unused-key", "a peak burst size without a peak rate does nothing");
-                    self.findings
-                        .push(finding.expecting("`pir` as well, or `ebs` in its place"));
-                }
-                let ebs_bytes = ebs.as_ref().map_or(0, |s| s.value.0);
-                MeterKind::SingleRate {
-                    cir_bps,
-                    cbs_bytes,
-                    ebs_bytes,
-                }
-            }
-            (Some(_), Some(ebs)) => {
-                let finding = ebs.error("unused-key", "`ebs` is of RFC 2697 and `pir` of RFC 2698");
-                self.findings.push(finding.expecting("one of the two"));
-                MeterKind::SingleRate {
-                    cir_bps,
-                    cbs_bytes,
-                    ebs_bytes: ebs.value.0,
-                }
-            }
-        };
-        MeterPlan {
-            kind,
-            drop_red: !matches!(text.red.as_ref().map(|r| r.value), Some(Red::Pass)),
-        }
-    }
-
-    fn per_flow(&mut self, text: &PerFlowText, class: &ClassText) -> QueueMode {
-        let layer = accounting(
-            class.layer.as_ref(),
-            self.plan
-                .nodes
-                .last()
-                .map_or_else(Accounting::default, |n| n.accounting),
-        );
-        let shape = match (&text.rate, &text.frame_rate) {
-            (Some(rate), None) => {
-                let rate_bps = self.rate(rate);
-                let burst = text.burst.as_ref().map(|b| match b.value {
-                    AnyBurst::Size(bytes) => (bytes, &b.place),
-                    AnyBurst::Time(ps) => (bytes_in(rate_bps, ps), &b.place),
-                    AnyBurst::Frames(n) => (
-                        n.saturating_mul(u64::from(layer.cost(self.plan.frame_bytes_max))),
-                        &b.place,
-                    ),
-                });
-                Some(FlowShape::Bits(BitShape {
-                    rate_bps,
-                    burst_bytes: self.bucket(rate_bps, burst, layer),
-                }))
-            }
-            (None, Some(rate)) => {
-                let burst = match &text.burst {
-                    Some(b) => match b.value {
-                        AnyBurst::Frames(n) => Some(At {
-                            value: FrameBurst::Frames(n),
-                            place: b.place.clone(),
-                        }),
-                        AnyBurst::Time(t) => Some(At {
-                            value: FrameBurst::Time(t),
-                            place: b.place.clone(),
-                        }),
-                        AnyBurst::Size(_) => {
-                            let finding = b.error("quantity", "the bucket of a frame rate is in frames");
-                            self.findings
-                                .push(finding.expecting("a number of frames such as \"2frame\", or a time"));
-                            None
-                        }
-                    },
-                    None => None,
-                };
-                self.frame_shape(Some(rate), burst.as_ref())
-                    .map(FlowShape::Frames)
-            }
-            (Some(_), Some(frames)) => {
-                let finding = frames.error("unused-key", "a flow has one limit: in bit/s or in frame/s");
-                self.findings.push(finding.expecting("`rate` or `frame_rate`"));
-                None
-            }
-            (None, None) => {
-                self.burst_needs(true, text.burst.as_ref(), "rate");
-                None
-            }
-        };
-        let flow_frames_max = match text.limit.as_ref().map(|l| (l.value, &l.place)) {
-            None => FLOW_FRAMES_DEFAULT,
-            Some((FlowLimit::Frames(n), place)) => {
-                if n == 0 {
-                    self.findings.push(
-                        place
-                            .error("limit-below-frame", "a flow of no frames")
-                            .expecting("at least 1frame"),
-                    );
-                }
-                u32::try_from(n).unwrap_or(u32::MAX)
-            }
-        };
-        QueueMode::PerFlow {
-            shape,
-            flow_frames_max,
-        }
-    }
-
     /// The leaf of this name: the last part of its path, or the path, without `root/`.
     pub(crate) fn leaf(&mut self, name: &At<String>) -> Option<u32> {
         let path = format!("root/{}", name.value);
@@ -809,17 +518,6 @@ impl<'a> Compiler<'a> {
 
 /// The greatest weight that a plan takes.
 const WEIGHT_MAX: u32 = 1_000_000;
-
-fn mark(ecn: &EcnText) -> Mark {
-    let at = match ecn.at {
-        MarkPoint::Enqueue => MarkAt::Enqueue,
-        MarkPoint::Dequeue => MarkAt::Dequeue,
-    };
-    Mark {
-        threshold_bytes: ecn.threshold,
-        at,
-    }
-}
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b > 0 {

@@ -179,7 +179,8 @@ pub(crate) fn set(root: &mut Node, assignment: &str, findings: &mut Vec<Diagnost
             value: Value::Text(text.to_owned()),
         },
     };
-    assign(root, &keys, value, &whole, findings);
+    let named = Place::new(&source, 0..path.len().max(1), "".into());
+    assign(root, &keys, value, &named, findings);
 }
 
 fn relocate(node: Node, source: &Arc<Source>, by: usize) -> Node {

@@ -59,7 +59,7 @@ pub fn load_str(
     }
     let raw = ScenarioText::read(&root, &mut findings);
     let built = raw.map(|raw| build::build(&raw, stem(name), resolve, &mut hash, &mut findings));
-    findings.sort_by(|a, b| a.severity.cmp(&b.severity));
+    findings.sort_by_key(|d| d.severity);
     match built {
         Some(built) if !has_errors(&findings) => Ok(Loaded {
             scenario: built.scenario,

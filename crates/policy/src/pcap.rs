@@ -322,3 +322,123 @@ pub fn replay_frames(bytes: &[u8], with_fcs: bool) -> Result<Vec<ReplayFrame>, S
     }
     Ok(frames)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tagged UDP frame without FCS: PCP 5, VLAN 7, DSCP 46, ports 5000 to 445.
+    fn frame() -> Vec<u8> {
+        let mut f = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0xA0, 7, 8, 0];
+        f.extend([
+            0x45,
+            46 << 2,
+            0,
+            28,
+            0,
+            0,
+            0,
+            0,
+            64,
+            17,
+            0,
+            0,
+            10,
+            0,
+            0,
+            1,
+            10,
+            0,
+            0,
+            2,
+        ]);
+        f.extend([0x13, 0x88, 0x01, 0xBD, 0, 8, 0, 0]);
+        f
+    }
+
+    fn pcap(big: bool, magic: u32) -> Vec<u8> {
+        let word = |n: u32| if big { n.to_be_bytes() } else { n.to_le_bytes() };
+        let mut file = word(magic).to_vec();
+        file.extend([0; 16]);
+        file.extend(word(1));
+        for (seconds, ticks) in [(1, 5), (1, 9), (1, 7)] {
+            for n in [seconds, ticks, 46, 1514] {
+                file.extend(word(n));
+            }
+            file.extend(frame());
+        }
+        file
+    }
+
+    #[test]
+    fn both_byte_orders_and_both_resolutions_of_pcap_are_read() {
+        for (big, magic, tick_ps) in [
+            (true, 0xA1B2_C3D4_u32, 1_000_000_u64),
+            (false, 0xA1B2_C3D4, 1_000_000),
+            (false, 0xA1B2_3C4D, 1_000),
+        ] {
+            let frames = replay_frames(&pcap(big, magic), false).unwrap_or_default();
+            let times: Vec<u64> = frames.iter().map(|f| f.at.as_ps() / tick_ps).collect();
+            // The third goes back in time: it counts as the latest seen.
+            assert_eq!(times, [0, 4, 4]);
+            assert_eq!(frames[0].bytes, 1518);
+            let key = frames[0].key;
+            assert_eq!((key.tagged, key.pcp, key.vlan_id, key.dscp), (true, 5, 7, 46));
+            assert_eq!(
+                (key.protocol, key.src_port, key.dst_port, key.src_ip),
+                (17, 5000, 445, 0x0A00_0001)
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_cut_off_at_any_byte_gives_the_frames_before_or_an_error() {
+        let file = pcap(false, 0xA1B2_C3D4);
+        for end in 0..file.len() {
+            match read_capture(&file[..end]) {
+                Ok(frames) => assert_eq!(frames.len(), (end - 24) / (16 + 46)),
+                Err(message) => assert!(end < 24, "{end}: {message}"),
+            }
+        }
+    }
+
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let total = (body.len().next_multiple_of(4) + 12) as u32;
+        let mut block = kind.to_le_bytes().to_vec();
+        block.extend(total.to_le_bytes());
+        block.extend(body);
+        block.resize(total as usize - 4, 0);
+        block.extend(total.to_le_bytes());
+        block
+    }
+
+    #[test]
+    fn pcapng_with_a_resolution_of_its_own_is_read() {
+        let mut file = block(
+            0x0A0D_0D0A,
+            &[
+                0x4D, 0x3C, 0x2B, 0x1A, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255,
+            ],
+        );
+        // if_tsresol 9: nanoseconds.
+        file.extend(block(
+            1,
+            &[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0],
+        ));
+        for ticks in [100_u32, 350] {
+            let mut body = Vec::new();
+            for n in [0, 0, ticks, 46, 46] {
+                body.extend(n.to_le_bytes());
+            }
+            body.extend(frame());
+            file.extend(block(6, &body));
+        }
+        let frames = replay_frames(&file, false).unwrap_or_default();
+        assert_eq!(
+            frames.iter().map(|f| f.at.as_ps()).collect::<Vec<_>>(),
+            [0, 250_000]
+        );
+        // Short frames were padded on the wire.
+        assert_eq!(frames[0].bytes, 64);
+    }
+}

@@ -128,7 +128,7 @@ impl std::fmt::Display for Quantity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let decimal = |n: u64| {
             let mut n = n;
-            while n % 10 == 0 {
+            while n.is_multiple_of(10) {
                 n /= 10;
             }
             n == 1

@@ -5,9 +5,10 @@
 //! that can reach it, unless the class names its gate.
 
 use crate::compile::Compiler;
+use crate::diagnostic::Place;
 use crate::policy::Policy;
 use crate::reader::At;
-use crate::syntax::policy::{MatchText, PortRange};
+use crate::syntax::matches::{MatchText, PortRange};
 use clearway_core::plan::{NodeKind, Rule, RuleMatch};
 
 /// No more rules than this: lists of ports multiply.
@@ -31,6 +32,7 @@ pub(crate) fn compile(c: &mut Compiler<'_>, policy: &Policy) {
         if let Some(pcp) = &class.pcp {
             push(
                 c,
+                &pcp.place,
                 RuleMatch {
                     pcp: Some(pcp.value.0),
                     ..RuleMatch::default()
@@ -41,6 +43,7 @@ pub(crate) fn compile(c: &mut Compiler<'_>, policy: &Policy) {
         if let Some(dscp) = &class.dscp {
             push(
                 c,
+                &dscp.place,
                 RuleMatch {
                     dscp: Some(dscp.value.0),
                     ..RuleMatch::default()
@@ -65,7 +68,8 @@ pub(crate) fn compile(c: &mut Compiler<'_>, policy: &Policy) {
         return;
     }
     if let Some(queue) = rest(c, text.default.as_ref()) {
-        push(c, RuleMatch::default(), queue);
+        let place = text.default.as_ref().map_or(policy.place(), |d| &d.place);
+        push(c, place, RuleMatch::default(), queue);
     }
     gates(c);
 }
@@ -84,7 +88,8 @@ fn rest(c: &mut Compiler<'_>, default: Option<&At<String>>) -> Option<u32> {
     }
 }
 
-fn push(c: &mut Compiler<'_>, matches: RuleMatch, queue: u32) {
+fn push(c: &mut Compiler<'_>, place: &Place, matches: RuleMatch, queue: u32) {
+    c.rule_places.push(place.clone());
     c.plan.rules.push(Rule { matches, queue });
 }
 
@@ -126,6 +131,7 @@ fn add(c: &mut Compiler<'_>, text: &MatchText, queue: u32) {
         for dst_port in &dst {
             push(
                 c,
+                &text.place,
                 RuleMatch {
                     src_port: *src_port,
                     dst_port: *dst_port,

@@ -1,5 +1,7 @@
 //! From the text of a scenario to the validated scenario: names to indices, units to integers, policies to plans.
 
+mod flow_control;
+mod gates;
 mod policies;
 mod topology;
 mod workloads;
@@ -8,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::load::Fnv;
 use crate::policy::Policy;
 use crate::reader::At;
-use crate::scenario::Scenario;
+use crate::scenario::{NodeRef, Scenario};
 use crate::syntax::scenario::ScenarioText;
 use clearway_core::Duration;
 
@@ -86,6 +88,20 @@ pub(crate) fn build(
     let sent = workloads::build(raw, &network, duration, &mut registry, &mut facts, findings);
     facts.compiled_from = registry.compiled_from;
     facts.policies = registry.asked;
+    let policy_at = |link: &crate::scenario::Link, end: usize| {
+        link.ends[end].policy.or_else(|| match link.ends[end].node {
+            NodeRef::Host(h) => network.hosts[h].nic.policy,
+            NodeRef::Switch(s) => network.switches[s].policy,
+        })
+    };
+    gates::check(
+        &network.links,
+        &network.switches,
+        &policy_at,
+        &registry.sources,
+        &facts,
+        findings,
+    );
     let scenario = Scenario {
         name: text_of(raw.name.as_ref()).unwrap_or_else(|| stem.to_owned()),
         title: text_of(raw.title.as_ref()).unwrap_or_default(),

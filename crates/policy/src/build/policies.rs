@@ -138,7 +138,10 @@ impl<'a> Registry<'a> {
                 match self.by_path.get(&key) {
                     Some(known) => (*known)?,
                     None => {
-                        let source = self.keep(from_text((**text).clone(), "inline"), policy.place.clone());
+                        let source = self.keep(
+                            from_text((**text).clone(), policy.place.path()),
+                            policy.place.clone(),
+                        );
                         self.by_path.insert(key, Some(source));
                         source
                     }

@@ -6,9 +6,10 @@ use super::topology::Network;
 use crate::diagnostic::Diagnostic;
 use crate::reader::{At, NamedEntry, OneOrMany, Size};
 use crate::scenario::{Destination, Law, Marks, NodeRef, TcpSettings, Workload, WorkloadKind};
-use crate::syntax::scenario::{
-    ArrivalWord, ByteLaw, DestinationText, OpenLoopText, PcpWord, ReplayText, ScenarioText, SendRate,
-    TcpBulkText, WorkloadText,
+use crate::syntax::law::ByteLaw;
+use crate::syntax::scenario::ScenarioText;
+use crate::syntax::workload::{
+    ArrivalWord, DestinationText, OpenLoopText, PcpWord, ReplayText, SendRate, TcpBulkText, WorkloadText,
 };
 use clearway_core::Duration;
 

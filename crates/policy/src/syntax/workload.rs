@@ -1,0 +1,227 @@
+//! The keys of a workload: who sends, where to, and one table for each kind of traffic.
+
+use crate::diagnostic::Diagnostic;
+use crate::document::{Node, Value};
+use crate::reader::{Definitions, Field, Fraction, OneOrMany, Size, Time, Whole, choice, quantity, table};
+use crate::syntax::law::{ByteLaw, TimeLaw};
+use serde_json::json;
+
+table! {
+    /// What one or more hosts send: exactly one of the tables at the end.
+    WorkloadText {
+        /// Sending hosts: names, groups or patterns.
+        from: OneOrMany<String> = required,
+        /// Where frames go: a host, "others", { uniform = [...] }, { skewed = ... }, { multicast = [...] }.
+        to: DestinationText = required,
+        /// Traffic class of the results; the workload's name unless given.
+        class: String,
+        /// VLAN identifier.
+        vlan: Whole<1, 4094>,
+        /// Priority code point from 0 to 7, or "uniform".
+        pcp: PcpWord,
+        /// Differentiated services code point.
+        dscp: crate::syntax::matches::DscpSet,
+        /// Destination port.
+        dst_port: Whole<1, 65535>,
+        /// Source port.
+        src_port: Whole<1, 65535>,
+        /// First instant; 0 unless given.
+        start: Time,
+        /// Last instant; the end of the run unless given.
+        stop: Time,
+        /// Bursts of back-to-back frames to one destination each.
+        bursty: BurstyText,
+        /// Poisson arrivals.
+        poisson: PoissonText,
+        /// Constant rate.
+        constant_rate: ConstantRateText,
+        /// Constant rate in on periods.
+        on_off: OnOffText,
+        /// A request, its reply, the next request.
+        request_response: RequestResponseText,
+        /// Requests at given instants.
+        open_loop: OpenLoopText,
+        /// TCP connections that always have something to send.
+        tcp_bulk: TcpBulkText,
+        /// A capture file.
+        replay: ReplayText,
+    }
+}
+
+/// A priority, or all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PcpWord {
+    One(u8),
+    Uniform,
+}
+
+impl Field for PcpWord {
+    fn read(node: &Node, findings: &mut Vec<Diagnostic>) -> Option<Self> {
+        match &node.value {
+            Value::Text(text) if text == "uniform" => Some(Self::Uniform),
+            _ => {
+                let n = Whole::<0, 7>::read(node, findings)?;
+                u8::try_from(n.0).ok().map(Self::One)
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        json!({ "anyOf": [Whole::<0, 7>::schema(definitions), { "const": "uniform" }] })
+    }
+}
+
+/// Where frames go.
+#[derive(Clone, Debug)]
+pub(crate) enum DestinationText {
+    /// A name, or a list of names: uniform over them.
+    Names(OneOrMany<String>),
+    Table(Box<DestinationTable>),
+}
+
+table! {
+    /// Where frames go: exactly one of `uniform`, `skewed` and `multicast`.
+    DestinationTable {
+        /// Uniform over these, the sender left out.
+        uniform: OneOrMany<String>,
+        /// A favoured host; the others get the rest.
+        skewed: String,
+        /// How often a draw is redirected to the favoured host.
+        probability: Fraction,
+        /// All of these get a copy.
+        multicast: OneOrMany<String>,
+    }
+}
+
+impl Field for DestinationText {
+    fn read(node: &Node, findings: &mut Vec<Diagnostic>) -> Option<Self> {
+        match &node.value {
+            Value::Table(_) => DestinationTable::read(node, findings).map(|t| Self::Table(Box::new(t))),
+            _ => OneOrMany::read(node, findings).map(Self::Names),
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        json!({ "anyOf": [OneOrMany::<String>::schema(definitions), DestinationTable::schema(definitions)] })
+    }
+}
+
+table! {
+    /// Bursts of back-to-back frames to one destination each, with exponential gaps.
+    BurstyText {
+        /// Bytes of a burst.
+        burst: ByteLaw = required,
+        /// Bytes of a frame with FCS.
+        frame: ByteLaw = required,
+        /// Mean load as a fraction of the line, preamble and gap included.
+        load: Fraction = required,
+        /// The source stops at a burst that the NIC cannot take.
+        blocking: bool,
+    }
+}
+quantity! {
+    /// Frames or bits a second.
+    SendRate { FrameRate, BitRate }
+}
+table! {
+    /// Poisson arrivals.
+    PoissonText {
+        /// Bytes of a frame with FCS.
+        frame: ByteLaw = required,
+        /// Mean rate: frames a second, or bits a second on the wire (L1).
+        rate: SendRate = required,
+    }
+}
+table! {
+    /// Evenly spaced frames.
+    ConstantRateText {
+        /// Bytes of a frame with FCS.
+        frame: ByteLaw = required,
+        /// Rate of each flow: bits a second on the wire (L1), or frames a second.
+        rate: SendRate = required,
+        /// Flows of each sender; 1 unless given.
+        flows: Whole<1, 10_000_000>,
+    }
+}
+table! {
+    /// Evenly spaced frames in on periods.
+    OnOffText {
+        /// Bytes of a frame with FCS.
+        frame: ByteLaw = required,
+        /// Rate while on: bits a second on the wire (L1), or frames a second.
+        rate: SendRate = required,
+        /// Length of on periods.
+        on: TimeLaw = required,
+        /// Length of off periods.
+        off: TimeLaw = required,
+    }
+}
+table! {
+    /// A closed loop of requests.
+    RequestResponseText {
+        /// Bytes of a request frame with FCS.
+        request: Size = required,
+        /// Bytes of a reply frame with FCS.
+        response: Size = required,
+        /// Requests in flight; 1 unless given.
+        outstanding: Whole<1, 1_000_000>,
+    }
+}
+choice! {
+    /// How instants are spaced.
+    ArrivalWord {
+        /// Exponential gaps.
+        Poisson = "poisson",
+        /// Equal gaps.
+        Even = "even",
+    }
+}
+table! {
+    /// Requests at given instants.
+    OpenLoopText {
+        /// Bytes of a request frame with FCS.
+        request: Size = required,
+        /// Bytes of a reply frame with FCS; no reply unless given.
+        response: Size,
+        /// Requests a second.
+        rate: SendRate = required,
+        /// How instants are spaced; "poisson" unless given.
+        arrivals: ArrivalWord,
+    }
+}
+table! {
+    /// TCP connections.
+    TcpBulkText {
+        /// Connections from each sender; 1 unless given.
+        connections: Whole<1, 1_000_000>,
+        /// Bytes that each connection sends; without end unless given.
+        bytes: Size,
+        /// Payload of a full segment; 1460B less `options` unless given.
+        mss: Size,
+        /// Initial window in segments; 10 unless given (RFC 6928).
+        initial_window: Whole<1, 1000>,
+        /// Largest send window; 4MiB unless given.
+        send_buffer: Size,
+        /// Window that the receiver offers; 6MiB unless given.
+        receive_buffer: Size,
+        /// Least retransmission timeout; 200ms unless given.
+        rto_min: Time,
+        /// Longest delay of an acknowledgement; 40ms unless given, 0s for none.
+        delayed_ack: Time,
+        /// Bytes handed to the NIC in one piece; 64KiB unless given, 0B for one segment at a time.
+        segmentation: Size,
+        /// Reacts to ECN marks.
+        ecn: bool,
+        /// Selective acknowledgements; true unless given.
+        sack: bool,
+        /// Options on every segment; 0B unless given, 12B with time stamps.
+        options: Size,
+    }
+}
+table! {
+    /// A capture file played at its own times.
+    ReplayText {
+        /// Path of a pcap or pcapng file.
+        file: String = required,
+        /// The file's frames end with their FCS; false unless given.
+        with_fcs: bool,
+    }
+}
