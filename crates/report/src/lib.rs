@@ -23,6 +23,7 @@ pub mod trace;
 mod canvas;
 mod escape;
 mod layout;
+mod marks;
 mod plot;
 
 pub use figure::{Axis, Figure, Kind, Mark, MarkKind, Point, Scale, Series, Threshold};
