@@ -78,17 +78,13 @@ impl Run {
                 let _ = self.dequeue(now)?;
             }
             Call::Serve { frames, gap_ps } => self.serve(*frames, *gap_ps)?,
-            Call::Pause { gates, for_ps } => {
-                let until = now.saturating_add(*for_ps);
-                self.seen.note(if until > self.clock {
-                    "pause shuts"
-                } else {
-                    "pause opens"
-                });
-                self.manager
-                    .pause(Instant::from_ps(now), GateSet(*gates), Instant::from_ps(until));
-                self.model.pause(now, GateSet(*gates), until);
-                self.say(now, &|| format!("pause gates {gates:#x} until {until}"));
+            Call::Pause { gates, for_ps } => self.pause(now, *gates, *for_ps),
+            Call::Flood { for_ps } => {
+                self.pause(now, u64::MAX, *for_ps);
+                for key in 0..KEYS {
+                    self.enqueue(now, key, false, 64, Ecn::Capable)?;
+                    self.check()?;
+                }
             }
             Call::Rebase { part } => {
                 let by = (u128::from(self.clock) * u128::from(*part) / 4) as u64;
@@ -102,6 +98,19 @@ impl Run {
             Call::Change(alter) => self.alter(now, *alter)?,
         }
         self.check()
+    }
+
+    fn pause(&mut self, now: u64, gates: u64, for_ps: u64) {
+        let until = now.saturating_add(for_ps);
+        self.seen.note(if until > self.clock {
+            "pause shuts"
+        } else {
+            "pause opens"
+        });
+        self.manager
+            .pause(Instant::from_ps(now), GateSet(gates), Instant::from_ps(until));
+        self.model.pause(now, GateSet(gates), until);
+        self.say(now, &|| format!("pause gates {gates:#x} until {until}"));
     }
 
     fn tick(&mut self, tick: Tick) -> u64 {
@@ -215,11 +224,14 @@ impl Run {
         self.seen.note("dequeue");
         let held = self.model.held();
         let draining = self.model.draining();
+        self.model.most_joins = 0;
         let answer = self.manager.dequeue(Instant::from_ps(now));
         let model = self.model.dequeue(now);
         let told = tell(answer);
         self.say(now, &|| format!("dequeue: {told:?}"));
         same("dequeue", &told, &model)?;
+        self.seen
+            .note_if(self.model.most_joins == 16, "16 children joined at one visit");
         self.seen.note(match answer {
             Dequeue::Frame(_) => "answer frame",
             Dequeue::Drop(..) => "answer drop",

@@ -234,6 +234,25 @@ pub(crate) fn rules(c: &mut impl Choice, queues: &[u32]) -> Vec<Rule> {
     rules
 }
 
+fn crowd(c: &mut impl Choice, frame_bytes_max: u32) -> NodePlan {
+    let mut root = node(c, 2, None, 0, frame_bytes_max);
+    root.accounting = Accounting::default();
+    (root.rate, root.frame_rate) = (None, None);
+    if let NodeKind::Queue(queue) = &mut root.kind {
+        let burst_bytes = u64::from(frame_bytes_max) * 4;
+        let slow = BitShape {
+            rate_bps: 1_000 + c.below(500_000),
+            burst_bytes,
+        };
+        queue.mode = QueueMode::PerFlow {
+            shape: Some(FlowShape::Bits(slow)),
+            flow_frames_max: 100,
+        };
+        queue.meter = None;
+    }
+    root
+}
+
 fn one_queue_a_flow(queues: &[u32]) -> Vec<Rule> {
     let rule = |index: usize| {
         let src_port = key(index).src_port;
@@ -253,7 +272,12 @@ fn one_queue_a_flow(queues: &[u32]) -> Vec<Rule> {
 pub(crate) fn plan(c: &mut impl Choice) -> Plan {
     let frame_bytes_max = c.of(&[128, 300, 1_522, 9_018]);
     let mut nodes = Vec::new();
-    grow(c, &mut nodes, None, 1, 0, frame_bytes_max);
+    if c.percent(4) {
+        // A crowd of slow flows, so that many idle ones have buckets that are not yet full.
+        nodes.push(crowd(c, frame_bytes_max));
+    } else {
+        grow(c, &mut nodes, None, 1, 0, frame_bytes_max);
+    }
     let queues: Vec<u32> = (0..nodes.len() as u32)
         .filter(|&n| matches!(nodes[n as usize].kind, NodeKind::Queue(_)))
         .collect();
@@ -309,7 +333,7 @@ fn grow(
     if kind == 2 {
         return;
     }
-    let wide = level == 1 && c.percent(10);
+    let wide = level == 1 && c.percent(15);
     let children = if wide { c.between(17, 24) } else { c.between(1, 4) };
     for child in 0..children {
         if child == 0 || nodes.len() < NODES {
@@ -318,7 +342,7 @@ fn grow(
                 nodes,
                 Some(at),
                 if wide { 4 } else { level + 1 },
-                (child * 2) as u8,
+                ((60 + child * 61) % 64) as u8,
                 longest,
             );
         }

@@ -115,6 +115,7 @@ pub(crate) const REQUIRED: &[&str] = &[
     "held frames moved on",
     "held frames entered",
     "flow forgotten for room",
+    "16 children joined at one visit",
     // Changes that were refused.
     "change refused: node gone",
     "change refused: root",

@@ -42,6 +42,10 @@ pub(crate) enum Call {
     Rebase {
         part: u64,
     },
+    /// Shuts all gates for a while and enqueues a short frame of every flow: many queues become ready at once.
+    Flood {
+        for_ps: u64,
+    },
     Change(Alter),
 }
 
@@ -103,8 +107,13 @@ fn alter(c: &mut impl Choice) -> Alter {
     }
 }
 
-pub(crate) fn step(c: &mut impl Choice) -> Step {
-    let call = match c.below(100) {
+/// One step; `crowded` is how many of a hundred steps that would take frames out put frames in instead.
+pub(crate) fn step(c: &mut impl Choice, crowded: u64) -> Step {
+    let mut kind = c.below(100);
+    if (55..88).contains(&kind) && c.percent(crowded) {
+        kind = 5;
+    }
+    let call = match kind {
         0..=4 => Call::Classify {
             key: c.below(KEYS as u64) as usize,
         },
@@ -130,6 +139,9 @@ pub(crate) fn step(c: &mut impl Choice) -> Step {
             for_ps: if c.percent(40) { 0 } else { c.below(20_000_000) },
         },
         91 => Call::Rebase { part: c.below(5) },
+        92 => Call::Flood {
+            for_ps: c.below(3_000_000),
+        },
         _ => Call::Change(alter(c)),
     };
     Step { tick: tick(c), call }

@@ -177,6 +177,8 @@ pub(crate) struct Model {
     idle_count: u64,
     /// How many flows had to go to make room.
     pub(crate) forgotten: u64,
+    /// The most children that joined at one visit.
+    pub(crate) most_joins: u32,
     gates: Vec<Option<Time>>,
     /// The latest `now` seen, and where the caller's origin is.
     latest: Time,
@@ -199,6 +201,7 @@ impl Model {
             free_flows: (0..plan.flows_max as usize).rev().collect(),
             idle_count: 0,
             forgotten: 0,
+            most_joins: 0,
             gates: vec![None; 64],
             latest: 0,
             origin: 0,

@@ -171,7 +171,7 @@ impl Model {
             if self.is_leaf(at) {
                 return path;
             }
-            for _ in 0..16 {
+            for joined in 1..=16 {
                 let keys = self.children(at).into_iter().filter_map(|c| {
                     let node = self.node(c);
                     match (node.state, &node.guarantee) {
@@ -186,6 +186,7 @@ impl Model {
                 }
                 self.leave_rounds(child);
                 self.join(child, now);
+                self.most_joins = self.most_joins.max(joined);
             }
             let Body::Inner { strict, g, x } = &self.node(at).body else {
                 unreachable!()
