@@ -53,6 +53,7 @@ const JOINED: &[&str] = &[
     "clearway-dataplane",
     "clearway-linux",
     "clearway-measure",
+    "clearway-report",
 ];
 const TOP: &[&str] = &[
     "clearway-core",

@@ -1,0 +1,178 @@
+//! Runs the cases of a reproduction, each with every seed, on all cores.
+//!
+//! A case is a scenario text with overrides, the same overrides that `clearway run --set` takes, so that each case can be
+//! run by hand. Only what a reproduction extracts from an outcome is kept.
+
+use crate::cores::on_all_cores;
+use clearway_policy::{Diagnostic, load_str};
+use clearway_sim::{Observer, Outcome, Progress as SimProgress, RunOptions, run_with};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// What a reproduction is run with.
+pub struct Context<'a> {
+    /// Seeds a case; the seeds are 1, 2, 3, ...
+    pub seeds: u32,
+    /// Runs at a time.
+    pub threads: usize,
+    /// Set to stop; what is done is kept.
+    pub stop: &'a AtomicBool,
+    /// Told whenever a run has ended.
+    pub progress: &'a (dyn Fn(&Progress<'_>) + Sync),
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("seeds", &self.seeds)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How far a batch of runs is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The case whose run has ended.
+    pub case: &'a str,
+    /// Runs that have ended.
+    pub done: usize,
+    /// Runs of the batch.
+    pub total: usize,
+}
+
+/// One case: a scenario with overrides.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name in results.
+    pub name: String,
+    /// `path=value`, as `--set` takes them.
+    pub sets: Vec<String>,
+    /// Seeds of this case, where it needs another number than the rest.
+    pub seeds: Option<u32>,
+}
+
+impl Case {
+    /// A case with these overrides and the batch's seeds.
+    pub fn new<S: Into<String>>(name: impl Into<String>, sets: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            name: name.into(),
+            sets: sets.into_iter().map(Into::into).collect(),
+            seeds: None,
+        }
+    }
+
+    /// The same case with its own number of seeds.
+    #[must_use]
+    pub const fn with_seeds(mut self, seeds: u32) -> Self {
+        self.seeds = Some(seeds);
+        self
+    }
+}
+
+/// A scenario text that cases vary.
+#[derive(Clone, Copy, Debug)]
+pub struct Runner<'a> {
+    /// File name for messages.
+    pub file: &'a str,
+    /// The text.
+    pub text: &'a str,
+    /// What a run keeps beside its results.
+    pub options: RunOptions,
+}
+
+struct Watch<'a> {
+    stop: &'a AtomicBool,
+}
+
+impl Observer for Watch<'_> {
+    fn progress(&mut self, _: SimProgress) -> bool {
+        !self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Runner<'_> {
+    /// Runs every case with every seed and extracts what is wanted. One list a case, one value a seed; a case that was
+    /// stopped has fewer.
+    ///
+    /// # Errors
+    /// The first case that cannot be read or run, with the reason.
+    pub fn run<T: Send>(
+        &self,
+        context: &Context<'_>,
+        cases: &[Case],
+        extract: impl Fn(&Case, u64, &Outcome) -> T + Sync,
+    ) -> Result<Vec<Vec<T>>, String> {
+        let mut work = Vec::new();
+        for (index, case) in cases.iter().enumerate() {
+            let loaded = load_str(self.text, self.file, &case.sets, &embedded)
+                .map_err(|findings| format!("{}: {}", case.name, first_error(&findings)))?;
+            for seed in 1..=u64::from(case.seeds.unwrap_or(context.seeds)) {
+                work.push((index, seed, loaded.scenario.clone()));
+            }
+        }
+        let total = work.len();
+        let done = AtomicUsize::new(0);
+        let failure: Mutex<Option<String>> = Mutex::new(None);
+        let results = on_all_cores(&work, context.threads, context.stop, |(index, seed, scenario)| {
+            let case = &cases[*index];
+            let outcome = run_with(scenario, *seed, &self.options, &mut Watch { stop: context.stop });
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (context.progress)(&Progress {
+                case: &case.name,
+                done,
+                total,
+            });
+            match outcome {
+                Ok(outcome) if outcome.stopped => None,
+                Ok(outcome) => Some(extract(case, *seed, &outcome)),
+                Err(refusal) => {
+                    let mut failure = failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    failure.get_or_insert_with(|| format!("{}: {refusal}", case.name));
+                    None
+                }
+            }
+        });
+        if let Some(message) = failure
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        {
+            return Err(message);
+        }
+        let mut by_case: Vec<Vec<T>> = cases.iter().map(|_| Vec::new()).collect();
+        for ((index, ..), result) in work.iter().zip(results) {
+            by_case[*index].extend(result.flatten());
+        }
+        Ok(by_case)
+    }
+}
+
+fn first_error(findings: &[Diagnostic]) -> String {
+    findings
+        .first()
+        .map_or_else(|| "cannot be read".to_owned(), ToString::to_string)
+}
+
+/// The files that shipped scenarios name, as part of the program: a reproduction needs no checkout.
+fn embedded(path: &str) -> Result<Vec<u8>, String> {
+    const FILES: [(&str, &str); 3] = [
+        (
+            "policies/two-channels.toml",
+            include_str!("../../../../policies/two-channels.toml"),
+        ),
+        (
+            "policies/eight-classes.toml",
+            include_str!("../../../../policies/eight-classes.toml"),
+        ),
+        (
+            "policies/ets-80-20.toml",
+            include_str!("../../../../policies/ets-80-20.toml"),
+        ),
+    ];
+    let name = path.trim_start_matches("../");
+    FILES
+        .iter()
+        .find(|(file, _)| *file == name)
+        .map(|(_, text)| text.as_bytes().to_vec())
+        .ok_or_else(|| format!("{path} is not part of the program"))
+}
