@@ -1,6 +1,6 @@
 //! The event queue of the simulator: events by (time, phase, node, per-node count), exactly.
 //!
-//! Two timing wheels and a heap. The inner ring has 1,024 slots of a power of two of picoseconds; a slot of the
+//! Two timing wheels and a heap. The inner ring has 4,096 slots of a power of two of picoseconds; a slot of the
 //! outer ring is a turn of the inner one; what lies beyond both waits in a heap. Slots are unordered lists: the
 //! one that comes next is emptied into the *run*, sorted, and served from there, so that the order is exact and
 //! sorting touches only the few events of one slot. The slot width follows the traffic: it halves where many
@@ -328,8 +328,8 @@ impl<E: Copy> EventQueue<E> {
     fn look_at_width(&mut self) {
         let seen = self.width.clone();
         let slots = seen.slots.max(1);
-        let shift = if seen.instants > 8 * slots {
-            let halvings = (seen.instants / (3 * slots)).ilog2();
+        let shift = if seen.instants > 4 * slots {
+            let halvings = (seen.instants / (2 * slots)).ilog2();
             self.shift.saturating_sub(halvings).max(SHIFT_MIN)
         } else if seen.instants < 2 * slots && seen.outside > seen.pops / 4 {
             (self.shift + 1).min(SHIFT_MAX)

@@ -1,24 +1,24 @@
-//! One turn of a timing wheel: 1,024 slots, each the head of a list, and a bitmap that finds the next used one.
+//! One turn of a timing wheel: 4,096 slots, each the head of a list, and a bitmap that finds the next used one.
 //!
-//! Source: the timing wheels of Varghese and Lauck (SOSP 1987), with a two-word-deep bitmap so that finding the
+//! Source: the timing wheels of Varghese and Lauck (SOSP 1987), with a bitmap of two levels so that finding the
 //! next used slot takes two steps however far away it is. A ring knows positions, not times: its owner maps
 //! slot numbers to time and keeps the lists' entries.
 
 /// Ends a list.
 pub(super) const NIL: u32 = u32::MAX;
 /// Slots of a ring, as a power of two.
-pub(super) const RING_BITS: u32 = 10;
+pub(super) const RING_BITS: u32 = 12;
 /// Slots of a ring.
 pub(super) const RING_SLOTS: u64 = 1 << RING_BITS;
 
-const WORDS: usize = 16;
+const WORDS: usize = 64;
 
 /// Slot heads with a bitmap of the used ones.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     heads: Box<[u32; RING_SLOTS as usize]>,
     words: [u64; WORDS],
-    used_words: u16,
+    used_words: u64,
 }
 
 impl Ring {
@@ -47,11 +47,11 @@ impl Ring {
         let word = position / 64;
         let left = self.words[word] & !(1 << (position % 64));
         self.words[word] = left;
-        self.used_words &= !(u16::from(left == 0) << word);
+        self.used_words &= !(u64::from(left == 0) << word);
         std::mem::replace(&mut self.heads[position], NIL)
     }
 
-    /// The first used slot of the 1,024 after `cursor`, or `u64::MAX`.
+    /// The first used slot of the 4,096 after `cursor`, or `u64::MAX`.
     #[inline]
     pub(super) fn next_after(&self, cursor: u64) -> u64 {
         let first = cursor + 1;
@@ -64,7 +64,7 @@ impl Ring {
         if self.used_words == 0 {
             return u64::MAX;
         }
-        // The turn ends in the word it began in: its low bits are the last of the 1,024 slots.
+        // The turn ends in the word it began in: its low bits are the last of the 4,096 slots.
         let turned = self.used_words.rotate_right(word as u32 + 1);
         let word = (word + 1 + turned.trailing_zeros() as usize) % WORDS;
         let found = (word * 64) as u64 + u64::from(self.words[word].trailing_zeros());
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_next_used_slot_is_found_at_every_distance() {
-        for cursor in [0_u64, 1, 63, 64, 1_000, 1_023, 1_024, 123_456_789] {
+        for cursor in [0_u64, 1, 63, 64, 1_000, 4_095, 4_096, 123_456_789] {
             for distance in 1..=RING_SLOTS {
                 let mut ring = Ring::new();
                 assert_eq!(ring.next_after(cursor), u64::MAX);
