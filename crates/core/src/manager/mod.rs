@@ -318,7 +318,7 @@ impl Classify for TrafficManager {
                 });
             }
             // Its class is going or gone (rule 26): what is queued leaves first, then the flow is new.
-            if flow.frames > 0 || flow.standing == Standing::Held {
+            if flow.frames > 0 || flow.standing == Standing::Held || self.has_tagged(queue, tag) {
                 return Err(RefuseReason::QueueGone);
             }
             self.flows.forget(known);

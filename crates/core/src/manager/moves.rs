@@ -81,6 +81,18 @@ impl TrafficManager {
         }
     }
 
+    /// True where a shared queue that is there holds frames of a flow. Walks the queue.
+    pub(super) fn has_tagged(&self, queue: QueueId, tag: u32) -> bool {
+        let Some(slot) = self.find(queue) else {
+            return false;
+        };
+        let mut at = self.leaves[self.nodes[slot as usize].body as usize].head;
+        while at != NONE && self.frames.entries[at as usize].tag != tag {
+            at = self.frames.entries[at as usize].next;
+        }
+        at != NONE
+    }
+
     /// Frames and bucket go from a per-flow queue to another queue.
     fn move_whole(&mut self, now: u64, flow: u32, from: u32, to: u32) {
         let (frames, bytes) = self.size_of_flow(flow);

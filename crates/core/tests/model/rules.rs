@@ -48,7 +48,11 @@ impl Model {
         let id = FlowId::of(key);
         if let Some(slot) = self.known(id) {
             let flow = self.flow(slot);
-            let (queue, busy) = (flow.queue, !flow.is_empty() || flow.waits_for.is_some());
+            let queue = flow.queue;
+            let there = self
+                .present(queue)
+                .is_some_and(|q| self.leaf(q.name.slot).fifo.iter().any(|f| f.flow == id));
+            let busy = there || !flow.is_empty() || flow.waits_for.is_some();
             if self.is_live(queue) {
                 return Ok(self.target_of(slot));
             }
