@@ -104,7 +104,7 @@
 //! # Ok::<(), String>(())
 //! ```
 //!
-//! [`lint`] and [`lint_policy`] find what is probably not meant. [`pcap`] reads captures for replay. Left out: what a
+//! [`lint()`] and [`lint_policy`] find what is probably not meant. [`pcap`] reads captures for replay. Left out: what a
 //! policy becomes on other systems, and everything that happens in time.
 
 mod buckets;
@@ -129,7 +129,7 @@ mod syntax;
 pub use compile::compile;
 pub use diagnostic::{Diagnostic, Severity};
 pub use lint::{lint, lint_policy};
-pub use load::{Loaded, is_scenario, load, load_str};
+pub use load::{Loaded, check_file, is_scenario, load, load_str};
 pub use plan::CompiledPolicy;
 pub use policy::{Policy, load_policy, load_policy_str};
 pub use schema::{policy_schema, scenario_schema};

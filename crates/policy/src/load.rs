@@ -27,6 +27,43 @@ pub struct Loaded {
     pub(crate) facts: build::Facts,
 }
 
+impl Loaded {
+    /// Bytes that a run will need at most, roughly: what a caller compares with the machine's memory before it starts.
+    #[must_use]
+    pub fn memory_estimate_bytes(&self) -> u64 {
+        build::estimate::memory_bytes(&self.scenario)
+    }
+}
+
+/// Everything that is to be said about a file, a scenario or a policy: mistakes, or else warnings and what
+/// [`lint`](crate::lint()) finds, errors first. Overrides are for scenarios.
+#[must_use]
+pub fn check_file(path: &Path, sets: &[String]) -> Vec<Diagnostic> {
+    let name = path.display().to_string();
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(message) => return vec![Diagnostic::of_file(Severity::Error, "file", &name, message)],
+    };
+    let mut findings = if is_scenario(&text) {
+        match load(path, sets) {
+            Ok(loaded) => loaded
+                .warnings
+                .iter()
+                .cloned()
+                .chain(crate::lint::lint(&loaded))
+                .collect(),
+            Err(findings) => findings,
+        }
+    } else {
+        match crate::policy::load_policy(path) {
+            Ok(policy) => crate::lint::lint_policy(&policy, None),
+            Err(findings) => findings,
+        }
+    };
+    findings.sort_by_key(|d| d.severity);
+    findings
+}
+
 /// Reads the scenario file at `path` with the overrides `path=value` in `sets`.
 ///
 /// # Errors
@@ -138,5 +175,82 @@ impl Fnv {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+duration = "10ms"
+[host.h]
+count = 16
+nic = { policy = "p.toml" }
+[switch.sw]
+memory = "1.5MB"
+policy = "p.toml"
+[link.slow]
+ends = ["h{1..8}", "sw"]
+rate = "10Gbit/s"
+[link.fast]
+ends = ["h{9..16}", "sw"]
+rate = "25Gbit/s"
+length = "100m"
+[workload.load]
+from = "h"
+to = "others"
+poisson = { frame = "1500B", rate = "9.5Gbit/s" }
+"#;
+    const POLICY: &str = "[class.a]\npcp = 5\nrate = \"50%\"\n[class.b]\n";
+
+    fn read(policy: &str, sets: &[String]) -> Loaded {
+        let resolve = |_: &str| Ok(policy.as_bytes().to_vec());
+        load_str(TEXT, "dir/s.toml", sets, &resolve).unwrap_or_else(|e| panic!("{}", e[0]))
+    }
+
+    #[test]
+    fn percentages_are_of_the_line_that_each_port_has() {
+        let s = read(POLICY, &[]).scenario;
+        assert_eq!(s.name, "s");
+        let rate = |policy: Option<usize>| {
+            policy
+                .and_then(|p| s.policies[p].plan.nodes[1].rate)
+                .map(|r| r.rate_bps)
+        };
+        assert_eq!(rate(s.hosts[0].nic.policy), Some(5_000_000_000));
+        assert_eq!(rate(s.hosts[8].nic.policy), Some(12_500_000_000));
+        assert_eq!(rate(s.switches[0].policy), Some(5_000_000_000));
+        assert_eq!(s.links[0].ends[1].policy, None);
+        assert_eq!(rate(s.links[8].ends[1].policy), Some(12_500_000_000));
+        assert_eq!(s.policies.len(), 2);
+        assert_eq!(s.links[8].delay.as_ps(), 500_000);
+    }
+
+    #[test]
+    fn the_hash_is_of_text_overrides_and_policies() {
+        let plain = read(POLICY, &[]).hash;
+        assert_eq!(plain, read(POLICY, &[]).hash);
+        assert_ne!(plain, read(POLICY, &["duration=20ms".to_owned()]).hash);
+        assert_ne!(plain, read("[class.a]\npcp = 4\n[class.b]\n", &[]).hash);
+    }
+
+    #[test]
+    fn a_rate_in_bits_is_what_the_wire_carries() {
+        let s = read(POLICY, &[]).scenario;
+        let crate::scenario::WorkloadKind::Poisson { rate_fps, .. } = s.workloads[0].kind else {
+            panic!("not the workload of the text");
+        };
+        assert!((rate_fps - 9.5e9 / (8.0 * 1520.0)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_scenario_beyond_any_memory_is_refused_with_an_estimate() {
+        let huge = "frames_max = 1000000000\nflows_max = 1000000000\n[class.a]\n";
+        let found = load_str(TEXT, "s.toml", &[], &|_| Ok(huge.as_bytes().to_vec()))
+            .err()
+            .unwrap_or_default();
+        assert!(found.iter().any(|d| d.code == "memory"), "{found:?}");
+        assert!(read(POLICY, &[]).memory_estimate_bytes() < 1 << 30);
     }
 }

@@ -11,6 +11,6 @@ pub struct CompiledPolicy {
     pub plan: Plan,
     /// Name of each node of the plan, as a path such as `root/bulk/video`.
     pub node_names: Vec<String>,
-    /// True where `plan` was made for any line rate; limits given in percent wait for the port's rate.
+    /// The line rate that percentages and times were taken of, bit/s; none where the plan is the same at any rate.
     pub line_rate_bps: Option<u64>,
 }

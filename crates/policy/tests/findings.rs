@@ -71,6 +71,7 @@ fn each_check_has_a_file_that_triggers_it_and_one_that_does_not() {
         "buffer-cycle",
         "burst-below-frame",
         "pfc-mixed-queue",
+        "unused-policy",
     ];
     for code in codes {
         for (suffix, expected) in [("", true), ("-not", false)] {

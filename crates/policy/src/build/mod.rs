@@ -1,5 +1,6 @@
 //! From the text of a scenario to the validated scenario: names to indices, units to integers, policies to plans.
 
+pub(crate) mod estimate;
 mod flow_control;
 mod gates;
 mod policies;
@@ -16,6 +17,8 @@ use clearway_core::Duration;
 
 /// The longest run: instants stay below the traffic manager's limit with room to spare.
 const DURATION_MAX: Duration = Duration::from_ps(1 << 62);
+/// More than any machine has.
+const MEMORY_MAX: u64 = 1 << 42;
 /// No more samples of a time series than this.
 const SAMPLES_MAX: u64 = 10_000_000;
 
@@ -86,6 +89,7 @@ pub(crate) fn build(
     registry.define(raw, findings);
     let network = topology::build(raw, &mut registry, &mut facts, findings);
     let sent = workloads::build(raw, &network, duration, &mut registry, &mut facts, findings);
+    registry.unused(raw, findings);
     facts.compiled_from = registry.compiled_from;
     facts.policies = registry.asked;
     let policy_at = |link: &crate::scenario::Link, end: usize| {
@@ -122,6 +126,17 @@ pub(crate) fn build(
         classes: sent.classes,
         policies: registry.out,
     };
+    let memory = estimate::memory_bytes(&scenario);
+    if memory > MEMORY_MAX {
+        let message = format!(
+            "this scenario needs about {} GB: {} link ends, {} flows",
+            memory / 1_000_000_000,
+            2 * scenario.links.len(),
+            estimate::flows(&scenario)
+        );
+        let finding = raw.place.error("memory", message);
+        findings.push(finding.expecting("smaller frames_max, flows_max and memory, fewer flows or samples"));
+    }
     Built {
         scenario,
         policies: registry.sources,

@@ -2,14 +2,14 @@
 
 use super::Resolve;
 use crate::compile::compile;
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::document;
 use crate::load::Fnv;
 use crate::plan::CompiledPolicy;
 use crate::policy::{Policy, from_node, from_text, has_errors, stem};
 use crate::reader::At;
 use crate::syntax::scenario::{PolicyRef, ScenarioText};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) struct Registry<'a> {
     resolve: Resolve<'a>,
@@ -19,6 +19,7 @@ pub(crate) struct Registry<'a> {
     pub(crate) compiled_from: Vec<(usize, u64)>,
     pub(crate) asked: Vec<Place>,
     by_name: BTreeMap<String, Option<usize>>,
+    used: BTreeSet<String>,
     by_path: BTreeMap<String, Option<usize>>,
     by_rate: BTreeMap<(usize, u64), Option<usize>>,
 }
@@ -33,6 +34,7 @@ impl<'a> Registry<'a> {
             compiled_from: Vec::new(),
             asked: Vec::new(),
             by_name: BTreeMap::new(),
+            used: BTreeSet::new(),
             by_path: BTreeMap::new(),
             by_rate: BTreeMap::new(),
         }
@@ -48,6 +50,20 @@ impl<'a> Registry<'a> {
                 }
             };
             self.by_name.insert(entry.name.clone(), source);
+        }
+    }
+
+    /// Named policies that nothing uses: what they say changes nothing.
+    pub(crate) fn unused(&self, raw: &ScenarioText, findings: &mut Vec<Diagnostic>) {
+        for entry in raw
+            .policy
+            .iter()
+            .flat_map(|p| &p.value.0)
+            .filter(|e| !self.used.contains(&e.name))
+        {
+            let message = format!("nothing uses the policy `{}`", entry.name);
+            let finding = entry.place.finding(Severity::Warning, "unused-policy", message);
+            findings.push(finding.expecting("a host, switch or link that names it"));
         }
     }
 
@@ -116,6 +132,7 @@ impl<'a> Registry<'a> {
         let source = match &policy.value {
             PolicyRef::Text(name) => {
                 if let Some(known) = self.by_name.get(name) {
+                    self.used.insert(name.clone());
                     (*known)?
                 } else if name.contains('/') || name.ends_with(".toml") {
                     self.file(name, &policy.place, findings)?

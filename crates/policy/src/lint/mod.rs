@@ -16,7 +16,7 @@
 //! | `headroom` | warning | PAUSE or PFC with less memory than is still under way when it is sent |
 //! | `buffer-cycle` | warning | buffers that can wait for each other in a circle: deadlock |
 //!
-//! `burst-below-frame` and `pfc-mixed-queue` are errors that loading reports.
+//! `burst-below-frame` and `pfc-mixed-queue` are errors, `unused-policy` is a warning that loading reports.
 
 mod buffer_cycle;
 mod headroom;
