@@ -10,6 +10,7 @@ use crate::policy::Policy;
 use crate::reader::At;
 use crate::syntax::matches::{MatchText, PortRange};
 use clearway_core::plan::{NodeKind, Rule, RuleMatch};
+use std::collections::BTreeSet;
 
 /// No more rules than this: lists of ports multiply.
 const RULES_MAX: usize = 65_536;
@@ -79,9 +80,9 @@ fn rest(c: &mut Compiler<'_>, default: Option<&At<String>>) -> Option<u32> {
     if let Some(name) = default {
         return c.leaf(name);
     }
-    let has_rule = |i: usize| c.plan.rules.iter().any(|r| r.queue as usize == i);
+    let with_rule: BTreeSet<usize> = c.plan.rules.iter().map(|r| r.queue as usize).collect();
     let mut without = (0..c.plan.nodes.len())
-        .filter(|i| matches!(c.plan.nodes[*i].kind, NodeKind::Queue(_)) && !has_rule(*i));
+        .filter(|i| matches!(c.plan.nodes[*i].kind, NodeKind::Queue(_)) && !with_rule.contains(i));
     match (without.next(), without.next()) {
         (Some(only), None) => u32::try_from(only).ok(),
         _ => None,

@@ -9,17 +9,30 @@ use clearway_core::plan::{IpPrefix, NodeKind, RuleMatch};
 /// IEEE 802.1Q puts priority 1 (background) below priority 0 (best effort).
 const RISING: [u8; 8] = [1, 0, 2, 3, 4, 5, 6, 7];
 
+/// No more rules than this are compared: every one with every earlier one.
+const RULES_MAX: usize = 4_096;
+
 pub(crate) fn check(policy: &Policy, compiler: &Compiler<'_>, findings: &mut Vec<Diagnostic>) {
-    let dead = shadowed(compiler);
     let plan = &compiler.plan;
+    if plan.rules.len() > RULES_MAX {
+        let message = format!(
+            "{} rules are too many to compare with each other",
+            plan.rules.len()
+        );
+        findings.push(policy.place().finding(Severity::Info, "shadowed-rule", message));
+        return;
+    }
+    let dead = shadowed(compiler);
+    let mut leading: Vec<Vec<usize>> = vec![Vec::new(); plan.nodes.len()];
+    for (r, rule) in plan.rules.iter().enumerate() {
+        leading[rule.queue as usize].push(r);
+    }
     for (i, node) in plan.nodes.iter().enumerate() {
         if !matches!(node.kind, NodeKind::Queue(_)) {
             continue;
         }
-        let mut rules = (0..plan.rules.len())
-            .filter(|r| plan.rules[*r].queue as usize == i)
-            .peekable();
-        if rules.peek().is_none() {
+        let rules = &leading[i];
+        if rules.is_empty() {
             let finding = compiler.nodes[i].place.finding(
                 Severity::Warning,
                 "unmatched-class",
@@ -28,7 +41,7 @@ pub(crate) fn check(policy: &Policy, compiler: &Compiler<'_>, findings: &mut Vec
             findings.push(
                 finding.expecting("`pcp`, `dscp` or `match` here, or default = at the top of the file"),
             );
-        } else if rules.all(|r| dead[r]) {
+        } else if rules.iter().all(|r| dead[*r]) {
             let message = "earlier rules take every frame that this class's rules name: no frame reaches it";
             findings.push(
                 compiler.nodes[i]

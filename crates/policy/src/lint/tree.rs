@@ -7,7 +7,7 @@ use crate::quantity::{Dimension, Quantity};
 use crate::reader::NamedEntry;
 use crate::syntax::policy::{ClassText, RateOrPercent};
 use clearway_core::Duration;
-use clearway_core::plan::NodeKind;
+use clearway_core::plan::{NodeKind, Plan};
 
 pub(crate) fn check(
     policy: &Policy,
@@ -19,6 +19,17 @@ pub(crate) fn check(
     limits(policy, compiler, line_rate_bps, findings);
     guarantees(compiler, line_rate_bps, findings);
     turns(policy, compiler, line_rate_bps, findings);
+}
+
+/// The children of each node.
+fn children(plan: &Plan) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new(); plan.nodes.len()];
+    for (i, node) in plan.nodes.iter().enumerate() {
+        if let Some(parent) = node.parent {
+            all[parent as usize].push(i);
+        }
+    }
+    all
 }
 
 fn shown(dimension: Dimension, value: u64) -> String {
@@ -72,12 +83,12 @@ fn limits(
 }
 
 fn guarantees(compiler: &Compiler<'_>, line_rate_bps: Option<u64>, findings: &mut Vec<Diagnostic>) {
+    let children = children(&compiler.plan);
     for (i, parent) in compiler.plan.nodes.iter().enumerate() {
-        let children: Vec<usize> = (1..compiler.plan.nodes.len())
-            .filter(|c| compiler.plan.nodes[*c].parent == u32::try_from(i).ok())
-            .collect();
+        let children = &children[i];
         let given: Vec<usize> = children
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|c| compiler.plan.nodes[*c].guarantee.is_some())
             .collect();
         let sum = given
@@ -115,6 +126,7 @@ fn turns(
     findings: &mut Vec<Diagnostic>,
 ) {
     let plan = &compiler.plan;
+    let children = children(plan);
     let mut largest: Option<(u64, usize)> = None;
     for (i, node) in plan
         .nodes
@@ -123,16 +135,14 @@ fn turns(
         .filter(|(_, n)| matches!(n.kind, NodeKind::Weighted))
     {
         let frame = u64::from(node.accounting.cost(plan.frame_bytes_max));
-        let children: Vec<usize> = (1..plan.nodes.len())
-            .filter(|c| plan.nodes[*c].parent == u32::try_from(i).ok())
-            .collect();
+        let children = &children[i];
         let least = children
             .iter()
             .map(|c| u64::from(plan.nodes[*c].weight))
             .min()
             .unwrap_or(1)
             .max(1);
-        for child in children {
+        for child in children.iter().copied() {
             // Rule 14 of the traffic manager: quantum = ceil(M / w_min) * weight; a deficit above zero sends.
             let turn = frame.div_ceil(least) * u64::from(plan.nodes[child].weight) + frame - 1;
             if largest.is_none_or(|(most, _)| turn > most) {
