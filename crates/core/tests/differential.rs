@@ -7,7 +7,7 @@ mod model;
 
 use driver::choice::{Choice, Seeded};
 use driver::seen::Seen;
-use driver::steps::{Step, step};
+use driver::steps::{Mix, Step, step};
 use driver::{plans, shrink};
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ fn case(seed: u64) -> (clearway_core::Plan, Vec<Step>) {
     let c = &mut Seeded(seed);
     let plan = plans::plan(c);
     let calls = c.of(&[60, 300, 1_500]);
-    let crowded = c.of(&[0, 0, 40, 75]);
-    let steps = (0..calls).map(|_| step(c, crowded)).collect();
+    let (crowded, forward) = c.of(&[(0, 0), (0, 10), (40, 10), (75, 0), (0, 90)]);
+    let steps = (0..calls).map(|_| step(c, Mix { crowded, forward })).collect();
     (plan, steps)
 }
 

@@ -2,7 +2,7 @@
 
 use super::plans::{KEYS, key};
 use super::seen::Seen;
-use super::steps::{Alter, Call, Step, Tick};
+use super::steps::{Alter, Call, Enqueue, Step, Tick};
 use super::words::{fault_of, tell};
 use crate::model::{Changed, Model, ModelChange, ModelTarget, Name};
 use clearway_core::plan::Plan;
@@ -73,7 +73,7 @@ impl Run {
         let now = self.tick(step.tick);
         match &step.call {
             Call::Classify { key } => self.classify(now, *key).map(|_| ())?,
-            Call::Enqueue { key, old, len, ecn } => self.enqueue(now, *key, *old, *len, *ecn)?,
+            Call::Enqueue(frame) => self.enqueue(now, *frame)?,
             Call::Dequeue => {
                 let _ = self.dequeue(now)?;
             }
@@ -82,7 +82,16 @@ impl Run {
             Call::Flood { for_ps } => {
                 self.pause(now, u64::MAX, *for_ps);
                 for key in 0..KEYS {
-                    self.enqueue(now, key, false, 64, Ecn::Capable)?;
+                    self.enqueue(
+                        now,
+                        Enqueue {
+                            key,
+                            old: false,
+                            len: 64,
+                            ecn: Ecn::Capable,
+                            forward: false,
+                        },
+                    )?;
                     self.check()?;
                 }
             }
@@ -165,7 +174,14 @@ impl Run {
         }
     }
 
-    fn enqueue(&mut self, now: u64, key: usize, old: bool, len: u32, ecn: Ecn) -> Result<(), String> {
+    fn enqueue(&mut self, now: u64, frame: Enqueue) -> Result<(), String> {
+        let Enqueue {
+            key,
+            old,
+            len,
+            ecn,
+            forward,
+        } = frame;
         let kept = if old {
             self.targets[key].first()
         } else {
@@ -187,9 +203,13 @@ impl Run {
         self.handles += 1;
         let handle = FrameHandle(self.handles);
         let held = self.model.backlog(expected.queue).held_frames;
-        let manager = self
-            .manager
-            .enqueue(Instant::from_ps(now), target, handle, len, ecn);
+        let at = Instant::from_ps(now);
+        let passed = forward.then(|| self.manager.forward(at, target, handle, len, ecn));
+        let manager = match passed {
+            Some(passed) => passed.map(|_| target.queue),
+            None => self.manager.enqueue(at, target, handle, len, ecn),
+        };
+        let was_empty = self.inside.is_empty();
         let model = self.model.enqueue(now, expected, handle, len, ecn);
         let told = manager.map(Name::from).map_err(|refused| refused.reason);
         let n = self.handles;
@@ -200,32 +220,43 @@ impl Run {
         match manager {
             Ok(_) => {
                 self.inside.insert(self.handles, ecn);
-                self.seen.note_if(
-                    self.model.backlog(expected.queue).held_frames > held,
-                    "frames held",
-                );
+                let now_held = self.model.backlog(expected.queue).held_frames;
+                self.seen.note_if(now_held > held, "frames held");
             }
             Err(refused) => {
                 same("refused handle", &refused.handle, &handle)?;
                 self.seen.refused(refused.reason);
-                let classify_anew = matches!(
-                    refused.reason,
-                    RefuseReason::StaleTarget | RefuseReason::QueueGone
-                );
-                if classify_anew && !old {
+                self.seen.note_if(forward, "forward refused");
+                use RefuseReason::{QueueGone, StaleTarget};
+                if matches!(refused.reason, StaleTarget | QueueGone) && !old {
                     self.classify(now, key)?;
                 }
             }
+        }
+        if let Some(Ok(answer)) = passed {
+            let straight = matches!(answer, Dequeue::Frame(_)) && was_empty;
+            self.seen.note(if straight {
+                "forward through an empty port"
+            } else {
+                "forward in a busy port"
+            });
+            self.answered(now, answer)?;
         }
         Ok(())
     }
 
     fn dequeue(&mut self, now: u64) -> Result<Dequeue, String> {
         self.seen.note("dequeue");
+        let answer = self.manager.dequeue(Instant::from_ps(now));
+        self.answered(now, answer)?;
+        Ok(answer)
+    }
+
+    /// Compares an answer of the manager's `dequeue` with the model's.
+    fn answered(&mut self, now: u64, answer: Dequeue) -> Result<(), String> {
         let held = self.model.held();
         let draining = self.model.draining();
         self.model.most_joins = 0;
-        let answer = self.manager.dequeue(Instant::from_ps(now));
         let model = self.model.dequeue(now);
         let told = tell(answer);
         self.say(now, &|| format!("dequeue: {told:?}"));
@@ -269,7 +300,7 @@ impl Run {
             Dequeue::Wait { until, .. } => self.until = Some(until.as_ps()),
             Dequeue::Empty => {}
         }
-        Ok(answer)
+        Ok(())
     }
 
     fn serve(&mut self, frames: u32, gap_ps: u64) -> Result<(), String> {

@@ -116,6 +116,9 @@ pub(crate) const REQUIRED: &[&str] = &[
     "held frames entered",
     "flow forgotten for room",
     "16 children joined at one visit",
+    "forward through an empty port",
+    "forward in a busy port",
+    "forward refused",
     // Changes that were refused.
     "change refused: node gone",
     "change refused: root",

@@ -16,19 +16,33 @@ pub(crate) enum Tick {
     Back(u64),
 }
 
+/// A frame to the newest target of that key, or to its first one, which may have become stale. A length is taken modulo
+/// the longest frame; `u32::MAX` is one byte too long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Enqueue {
+    pub(crate) key: usize,
+    pub(crate) old: bool,
+    pub(crate) len: u32,
+    pub(crate) ecn: Ecn,
+    /// By `forward`: the frame that is next comes out at once.
+    pub(crate) forward: bool,
+}
+
+/// What a case is mostly made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mix {
+    /// How many of a hundred steps that would take frames out put frames in instead.
+    pub(crate) crowded: u64,
+    /// How many of a hundred frames go in by `forward`.
+    pub(crate) forward: u64,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Call {
     Classify {
         key: usize,
     },
-    /// To the newest target of that key, or to its first one, which may have become stale. A length is taken modulo
-    /// the longest frame; `u32::MAX` is one byte too long.
-    Enqueue {
-        key: usize,
-        old: bool,
-        len: u32,
-        ecn: Ecn,
-    },
+    Enqueue(Enqueue),
     Dequeue,
     /// Dequeues as a transmitter does: at most `frames`, waiting `gap_ps` after each and at most once for `Wait`.
     Serve {
@@ -107,17 +121,16 @@ fn alter(c: &mut impl Choice) -> Alter {
     }
 }
 
-/// One step; `crowded` is how many of a hundred steps that would take frames out put frames in instead.
-pub(crate) fn step(c: &mut impl Choice, crowded: u64) -> Step {
+pub(crate) fn step(c: &mut impl Choice, mix: Mix) -> Step {
     let mut kind = c.below(100);
-    if (55..88).contains(&kind) && c.percent(crowded) {
+    if (55..88).contains(&kind) && c.percent(mix.crowded) {
         kind = 5;
     }
     let call = match kind {
         0..=4 => Call::Classify {
             key: c.below(KEYS as u64) as usize,
         },
-        5..=54 => Call::Enqueue {
+        5..=54 => Call::Enqueue(Enqueue {
             key: c.below(KEYS as u64) as usize,
             old: c.percent(4),
             len: match c.below(100) {
@@ -128,7 +141,8 @@ pub(crate) fn step(c: &mut impl Choice, crowded: u64) -> Step {
                 _ => 1 + c.below(300) as u32,
             },
             ecn: c.of(&[Ecn::NotCapable, Ecn::Capable, Ecn::Capable, Ecn::Marked]),
-        },
+            forward: c.percent(mix.forward),
+        }),
         55..=79 => Call::Dequeue,
         80..=87 => Call::Serve {
             frames: c.between(1, 12) as u32,
