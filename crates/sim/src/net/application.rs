@@ -1,0 +1,301 @@
+//! What runs on a host beside its sources: requesters, responders, TCP connections.
+//!
+//! These react to what arrives; sources do not. A request carries the number of its call, so that the latency of a
+//! call counts from the instant at which it was meant to be sent: an open loop's intended instant, or the reply
+//! before it in a closed loop. A lost request or reply is not repeated: a closed loop has one call fewer in flight
+//! from then on, which the count of calls begun and answered shows.
+
+use super::context::Context;
+use super::event::Event;
+use super::frame::{Frame, NIL};
+use super::host::Host;
+use crate::engine::Phase;
+use crate::transport::{Ack, Flags, Receiver, Sender};
+use clearway_core::Ecn;
+use clearway_metrics::histogram::Histogram;
+use clearway_policy::scenario::TcpSettings;
+
+const NEVER: u64 = u64::MAX;
+
+/// One side that asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Requester {
+    /// Flow of its requests; none for an open loop, whose source knows.
+    pub(crate) flow: Option<u32>,
+    pub(crate) request_bytes: u32,
+    /// No call is begun after this instant.
+    pub(crate) stop: u64,
+    /// Index of the workload.
+    pub(crate) workload: u32,
+}
+
+/// Round trips of one workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Calls begun after the warm-up.
+    pub begun: u64,
+    /// Those of them that were answered.
+    pub answered: u64,
+    /// Their time from the intended instant to the reply, picoseconds.
+    pub round_trips: Histogram,
+    /// The first round trips of the run, in the order of their replies, as many as were asked for; picoseconds.
+    pub samples: Vec<u64>,
+}
+
+/// The side that sends data of a TCP connection.
+#[derive(Debug)]
+pub(crate) struct TcpSender {
+    machine: Sender,
+    flow: u32,
+    /// Bytes of a frame beside the TCP payload.
+    header_bytes: u32,
+    mss_bytes: u32,
+    start: u64,
+    stop: u64,
+    wake: u64,
+}
+
+/// The side that takes them.
+#[derive(Debug)]
+pub(crate) struct TcpReceiver {
+    pub(crate) machine: Receiver,
+    flow: u32,
+    header_bytes: u32,
+    wake: u64,
+    /// Bytes in order by the end of the warm-up.
+    pub(crate) before_warmup: u64,
+    /// Index of the workload.
+    pub(crate) workload: u32,
+}
+
+/// One end of a TCP connection.
+#[derive(Debug)]
+pub(crate) enum Endpoint {
+    Sender(Box<TcpSender>),
+    Receiver(Box<TcpReceiver>),
+}
+
+impl Endpoint {
+    /// A sender that opens its connection at `start`.
+    pub(crate) fn sender(
+        settings: &TcpSettings,
+        flow: u32,
+        header_bytes: u32,
+        span: (u64, u64),
+        bytes: Option<u64>,
+    ) -> Self {
+        let start = clearway_core::Instant::from_ps(span.0);
+        Self::Sender(Box::new(TcpSender {
+            machine: Sender::with_handshake(settings, start, bytes),
+            flow,
+            header_bytes,
+            mss_bytes: settings.mss_bytes,
+            start: span.0,
+            stop: span.1,
+            wake: span.0,
+        }))
+    }
+
+    /// A receiver.
+    pub(crate) fn receiver(settings: &TcpSettings, flow: u32, header_bytes: u32, workload: u32) -> Self {
+        Self::Receiver(Box::new(TcpReceiver {
+            machine: Receiver::new(settings),
+            flow,
+            header_bytes,
+            wake: NEVER,
+            before_warmup: 0,
+            workload,
+        }))
+    }
+}
+
+impl Host {
+    /// A requester begins.
+    pub(crate) fn begin(&mut self, ctx: &mut Context, requester: u32) {
+        let Some(r) = self.requesters.get(requester as usize).copied() else {
+            return;
+        };
+        let Some(flow) = r.flow else { return };
+        if ctx.now > r.stop {
+            return;
+        }
+        let tag = ctx.begin_call(ctx.now);
+        ctx.collector.call_begun(r.workload, ctx.now, ctx.warmup);
+        if let Some(handle) = ctx.make_frame(flow, r.request_bytes, ctx.now, None, tag) {
+            self.submit(ctx, handle);
+        }
+    }
+
+    /// A requester's start is due.
+    pub(crate) fn begin_due(&mut self, ctx: &mut Context, requester: u32) {
+        self.begin(ctx, requester);
+        self.look(ctx);
+    }
+
+    /// Replies to a request.
+    pub(crate) fn answer(&mut self, ctx: &mut Context, request: &Frame) {
+        let Some(flow) = ctx.flows.get(request.flow as usize) else {
+            return;
+        };
+        let (reply, bytes) = (flow.owner, flow.reply_bytes);
+        let pcp = flow.spread.then_some(request.pcp);
+        if let Some(handle) = ctx.make_frame(reply, bytes, ctx.now, pcp, request.tag) {
+            self.submit(ctx, handle);
+        }
+    }
+
+    /// A reply came.
+    pub(crate) fn answered(&mut self, ctx: &mut Context, requester: u32, call: u32) {
+        let Some(intended) = ctx.calls.remove(call) else {
+            return;
+        };
+        let Some(r) = self.requesters.get(requester as usize) else {
+            return;
+        };
+        let workload = r.workload;
+        ctx.collector
+            .call_answered(workload, intended, ctx.now, ctx.warmup);
+        self.begin(ctx, requester);
+    }
+
+    /// TCP data came.
+    pub(crate) fn take_segment(&mut self, ctx: &mut Context, endpoint: u32, frame: &Frame) {
+        let now = ctx.instant();
+        let Some(segment) = ctx.segments.remove(frame.tag) else {
+            return;
+        };
+        let Some(Endpoint::Receiver(r)) = self.endpoints.get_mut(endpoint as usize) else {
+            return;
+        };
+        let ack = r.machine.on_segment(now, &segment, frame.ecn == Ecn::Marked);
+        if ctx.now <= ctx.warmup {
+            r.before_warmup = r.machine.delivered_bytes();
+        }
+        if let Some(ack) = ack {
+            self.acknowledge(ctx, endpoint, ack);
+        }
+        self.arm(ctx, endpoint);
+    }
+
+    fn acknowledge(&mut self, ctx: &mut Context, endpoint: u32, ack: Ack) {
+        let Some(Endpoint::Receiver(r)) = self.endpoints.get(endpoint as usize) else {
+            return;
+        };
+        let (flow, header) = (r.flow, r.header_bytes);
+        let blocks = ack.sack.iter().filter(|b| b.len > 0).count() as u32;
+        // RFC 2018: two bytes of option and eight a block, padded to a multiple of four.
+        let options = if blocks == 0 { 0 } else { 4 + 8 * blocks };
+        let Ok(tag) = ctx.acks.insert(ack) else { return };
+        let Some(handle) = ctx.make_frame(flow, header + options, ctx.now, None, tag) else {
+            return;
+        };
+        self.submit(ctx, handle);
+    }
+
+    /// A TCP acknowledgement came.
+    pub(crate) fn take_ack(&mut self, ctx: &mut Context, endpoint: u32, tag: u32) {
+        let now = ctx.instant();
+        let Some(ack) = ctx.acks.remove(tag) else { return };
+        let Some(Endpoint::Sender(s)) = self.endpoints.get_mut(endpoint as usize) else {
+            return;
+        };
+        s.machine.on_ack(now, &ack);
+        self.send_segments(ctx, endpoint);
+    }
+
+    /// A TCP timer may be due.
+    pub(crate) fn timer_due(&mut self, ctx: &mut Context, endpoint: u16) {
+        let now = ctx.instant();
+        let endpoint = u32::from(endpoint);
+        match self.endpoints.get_mut(endpoint as usize) {
+            Some(Endpoint::Sender(s)) if s.wake == ctx.now => {
+                s.wake = NEVER;
+                if ctx.now > s.start {
+                    s.machine.on_timer(now);
+                }
+                self.send_segments(ctx, endpoint);
+            }
+            Some(Endpoint::Receiver(r)) if r.wake == ctx.now => {
+                r.wake = NEVER;
+                if let Some(ack) = r.machine.on_timer(now) {
+                    self.acknowledge(ctx, endpoint, ack);
+                }
+                self.arm(ctx, endpoint);
+            }
+            _ => {}
+        }
+        self.look(ctx);
+    }
+
+    /// Hands down whatever the connection may send.
+    fn send_segments(&mut self, ctx: &mut Context, endpoint: u32) {
+        let now = ctx.instant();
+        let unit = self
+            .bus_tx
+            .as_ref()
+            .map_or(0, super::bus::Bus::transfer_bytes_max);
+        loop {
+            let Some(Endpoint::Sender(s)) = self.endpoints.get_mut(endpoint as usize) else {
+                return;
+            };
+            if ctx.now > s.stop {
+                return;
+            }
+            let Some(piece) = s.machine.poll_transmit(now) else {
+                break;
+            };
+            let (flow, header, mss) = (s.flow, s.header_bytes, s.mss_bytes);
+            let capable = piece.flags.has(Flags::ECT);
+            // Frames of one piece cross the bus together, as many as one transfer takes.
+            let (mut first, mut last, mut bytes) = (NIL, NIL, 0);
+            for packet in piece.packets(mss) {
+                let Ok(tag) = ctx.segments.insert(packet) else {
+                    return;
+                };
+                let Some(handle) = ctx.make_frame(flow, header + packet.len, ctx.now, None, tag) else {
+                    return;
+                };
+                let Some(frame) = ctx.frames.get_mut(handle) else {
+                    return;
+                };
+                if capable {
+                    frame.ecn = Ecn::Capable;
+                }
+                let len = frame.len;
+                if first != NIL && bytes + len > unit {
+                    self.submit(ctx, first);
+                    first = NIL;
+                }
+                if first == NIL {
+                    (first, bytes) = (handle, 0);
+                } else if let Some(before) = ctx.frames.get_mut(last) {
+                    before.chain = handle;
+                }
+                last = handle;
+                bytes += len;
+            }
+            if first != NIL {
+                self.submit(ctx, first);
+            }
+        }
+        self.arm(ctx, endpoint);
+    }
+
+    /// Sets the timer event of a connection where none is early enough.
+    fn arm(&mut self, ctx: &mut Context, endpoint: u32) {
+        let (deadline, wake) = match self.endpoints.get_mut(endpoint as usize) {
+            Some(Endpoint::Sender(s)) => (s.machine.poll_timer(), &mut s.wake),
+            Some(Endpoint::Receiver(r)) => (r.machine.poll_timer(), &mut r.wake),
+            None => return,
+        };
+        // An event at an earlier instant is kept: it finds nothing due and arms again.
+        if let Some(at) = deadline.map(|d| d.as_ps().max(ctx.now)).filter(|at| at < wake) {
+            *wake = at;
+            let event = Event::Timer {
+                host: self.node,
+                endpoint: endpoint as u16,
+            };
+            ctx.push(at, Phase::Control, self.node, event);
+        }
+    }
+}

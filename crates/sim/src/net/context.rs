@@ -1,0 +1,132 @@
+//! What every model is handed: the clock, the event queue, frames, lines, flows, and where results are counted.
+//!
+//! A model changes its own state and this context, and never another node.
+
+use super::event::Event;
+use super::flow::{Carried, Flow, Hop};
+use super::frame::{Control, Frame, NIL};
+use super::line::Line;
+use super::routing::Routing;
+use crate::engine::slab::Slab;
+use crate::engine::{EventQueue, Phase};
+use crate::results::CaptureRecord;
+use crate::results::collect::{Cause, Collector};
+use crate::transport::{Ack, DataSegment};
+use clearway_core::{FlowKey, Instant};
+
+/// Memory of a stored multicast frame: freed when the last copy has left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shared {
+    pub(crate) copies: u32,
+}
+
+/// The world beside the nodes.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The clock, picoseconds.
+    pub(crate) now: u64,
+    /// Last instant of the run.
+    pub(crate) end: u64,
+    /// Frames generated before are not counted.
+    pub(crate) warmup: u64,
+    pub(crate) events: EventQueue<Event>,
+    pub(crate) frames: Slab<Frame>,
+    pub(crate) controls: Slab<Control>,
+    pub(crate) shared: Slab<Shared>,
+    pub(crate) segments: Slab<DataSegment>,
+    pub(crate) acks: Slab<Ack>,
+    /// Intended instants of requests that are not answered yet.
+    pub(crate) calls: Slab<u64>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) keys: Vec<FlowKey>,
+    /// Workload of each flow.
+    pub(crate) workload_of: Vec<u32>,
+    /// What the frames of each workload carry.
+    pub(crate) carried: Vec<Carried>,
+    pub(crate) routing: Routing,
+    /// First hop of each path.
+    pub(crate) paths: Vec<u32>,
+    pub(crate) hops: Vec<Hop>,
+    pub(crate) collector: Collector,
+    pub(crate) captured: Vec<CaptureRecord>,
+}
+
+impl Context {
+    /// Adds an event unless it lies beyond the end of the run.
+    #[inline]
+    pub(crate) fn push(&mut self, at: u64, phase: Phase, node: u32, event: Event) {
+        if at <= self.end {
+            self.events.push(Instant::from_ps(at), phase, node, event);
+        }
+    }
+
+    /// The clock as the traffic manager takes it.
+    #[inline]
+    pub(crate) const fn instant(&self) -> Instant {
+        Instant::from_ps(self.now)
+    }
+
+    /// The header fields of a frame.
+    pub(crate) fn key_of(&self, frame: &Frame) -> FlowKey {
+        let mut key = self.keys.get(frame.flow as usize).copied().unwrap_or_default();
+        if self.flows.get(frame.flow as usize).is_some_and(|f| f.spread) {
+            key.pcp = frame.pcp;
+        }
+        key
+    }
+
+    /// Takes a frame out of the world and counts it, and every receiver behind its next hop, as lost.
+    #[cold]
+    pub(crate) fn lose(&mut self, handle: u32, cause: Cause, node: u32) {
+        let Some(frame) = self.frames.remove(handle) else {
+            return;
+        };
+        let leaves = self.leaves_of(&frame);
+        self.forget_tag(&frame);
+        self.collector
+            .lose(&mut self.flows, &frame, cause, node, leaves, self.warmup);
+    }
+
+    /// Receivers behind a frame: one, or more for a multicast frame that has not branched yet.
+    pub(crate) fn leaves_of(&self, frame: &Frame) -> u64 {
+        let Some(hop) = self.hops.get(frame.hop as usize) else {
+            return 1;
+        };
+        if frame.chain != NIL {
+            return u64::from(hop.leaves);
+        }
+        let hops = self
+            .hops
+            .iter()
+            .skip(frame.hop as usize)
+            .take(usize::from(hop.siblings));
+        hops.map(|h| u64::from(h.leaves)).sum()
+    }
+
+    /// Gives back what a transport kept for a frame.
+    fn forget_tag(&mut self, frame: &Frame) {
+        use super::flow::Meaning;
+        match self.flows.get(frame.flow as usize).map(|f| f.meaning) {
+            Some(Meaning::Data) => {
+                let _ = self.segments.remove(frame.tag);
+            }
+            Some(Meaning::Ack) => {
+                let _ = self.acks.remove(frame.tag);
+            }
+            Some(Meaning::Request | Meaning::Response) => {
+                let _ = self.calls.remove(frame.tag);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a frame out of the world that reaches its application at `at`, and counts it.
+    #[inline]
+    pub(crate) fn deliver(&mut self, handle: u32, at: u64) -> Option<Frame> {
+        let frame = self.frames.remove(handle)?;
+        let flow = &mut self.flows[frame.flow as usize];
+        self.collector.deliver(flow, &frame, at, self.warmup, self.end);
+        Some(frame)
+    }
+}

@@ -1,0 +1,449 @@
+//! An end station: sources, the stack, the host interface and the NIC.
+//!
+//! On transmit a frame goes from the application down the stack (a fixed delay), over the host interface if there
+//! is one, into the NIC's traffic manager and onto the wire. On receive it goes from the wire into the receive
+//! channels (a traffic manager whose transmitter is the host interface) if there are any, up the stack, and to the
+//! application. The source queue is the traffic manager's; without a policy it is one FIFO without limit.
+//!
+//! Left out: the CPU's share per packet, interrupt coalescing.
+
+use super::application::{Endpoint, Requester};
+use super::bus::Bus;
+use super::context::Context;
+use super::event::Event;
+use super::flow::Meaning;
+use super::frame::{CONTROL_BIT, Frame, NIL};
+use super::transmitter::{Started, Transmitter};
+use crate::engine::Phase;
+use crate::results::collect::Cause;
+use crate::workload::{Emission, Source};
+use std::collections::VecDeque;
+
+/// A source and the frame that it sends next.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    source: Source,
+    next: Option<Emission>,
+    /// `next` begins a burst.
+    begins: bool,
+    /// Index of the workload.
+    workload: u32,
+    /// Simulator's flow of each of the source's, once seen.
+    flows: Vec<u32>,
+    /// The requester whose calls these are.
+    requester: Option<u32>,
+    /// Waits between bursts while more bytes than this are queued at the host.
+    blocks_above: Option<u64>,
+    blocked: bool,
+}
+
+impl Sending {
+    pub(crate) fn new(
+        source: Source,
+        workload: u32,
+        requester: Option<u32>,
+        blocks_above: Option<u64>,
+    ) -> Self {
+        let flows = vec![NIL; source.flows() as usize];
+        let mut sending = Self {
+            source,
+            next: None,
+            begins: true,
+            workload,
+            flows,
+            requester,
+            blocks_above,
+            blocked: false,
+        };
+        sending.advance();
+        sending
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        if self.blocks_above.is_some() {
+            self.begins = self.source.between_bursts();
+        }
+        self.next = self.source.next();
+    }
+
+    /// When its first frame is handed over.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.next.map(|e| e.at.as_ps())
+    }
+}
+
+/// An end station.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) node: u32,
+    pub(crate) stack_tx_ps: u64,
+    pub(crate) stack_rx_ps: u64,
+    pub(crate) transmitter: Transmitter,
+    pub(crate) obeys_pause: bool,
+    pub(crate) reaction_ps: u64,
+    pub(crate) bus_tx: Option<Bus>,
+    pub(crate) bus_rx: Option<Bus>,
+    pub(crate) receive_buffer_bytes: u64,
+    pub(crate) sources: Vec<Sending>,
+    pub(crate) requesters: Vec<Requester>,
+    pub(crate) endpoints: Vec<Endpoint>,
+    /// Sources that wait for the NIC.
+    pub(crate) blocked: u32,
+    /// Frames on their way up the stack.
+    pub(crate) up: VecDeque<(u64, u32)>,
+    /// Frames on their way down the stack.
+    pub(crate) down: VecDeque<(u64, u32)>,
+}
+
+impl Host {
+    /// True where a frame for a sink is only counted, a stack delay after its last bit is in.
+    pub(crate) const fn is_direct(&self) -> bool {
+        self.bus_rx.is_none()
+    }
+
+    /// A source's next frame is due at the NIC.
+    pub(crate) fn source_due(&mut self, ctx: &mut Context, index: u16) {
+        let place = usize::from(index);
+        loop {
+            let Some(sending) = self.sources.get_mut(place) else {
+                return;
+            };
+            if sending.blocked {
+                break;
+            }
+            let Some(emission) = sending.next else { break };
+            let due = emission.at.as_ps().saturating_add(self.stack_tx_ps);
+            if due > ctx.now {
+                let event = Event::Source {
+                    host: self.node,
+                    source: index,
+                };
+                ctx.push(due, Phase::Control, self.node, event);
+                break;
+            }
+            if sending.begins
+                && sending
+                    .blocks_above
+                    .is_some_and(|above| self.transmitter.backlog_bytes > above)
+            {
+                sending.blocked = true;
+                self.blocked += 1;
+                break;
+            }
+            if let Some(handle) = self.emit(ctx, place, &emission) {
+                self.enqueue(ctx, handle);
+            }
+            if let Some(sending) = self.sources.get_mut(place) {
+                sending.advance();
+            }
+        }
+        self.look(ctx);
+    }
+
+    /// Makes the frame of an emission.
+    #[inline]
+    fn emit(&mut self, ctx: &mut Context, place: usize, emission: &Emission) -> Option<u32> {
+        let sending = self.sources.get_mut(place)?;
+        let known = sending.flows.get(emission.flow as usize).copied().unwrap_or(NIL);
+        let flow = if known == NIL {
+            let owner = sending.requester.unwrap_or(NIL);
+            let made = ctx.flow_of_emission(self.node, sending.workload, emission, owner)?;
+            if let Some(entry) = sending.flows.get_mut(emission.flow as usize) {
+                *entry = made;
+            }
+            made
+        } else {
+            known
+        };
+        let tag = match sending.requester {
+            Some(_) => {
+                ctx.collector
+                    .call_begun(sending.workload, emission.intended.as_ps(), ctx.warmup);
+                ctx.begin_call(emission.intended.as_ps())
+            }
+            None => NIL,
+        };
+        ctx.make_frame(flow, emission.bytes, emission.intended.as_ps(), emission.pcp, tag)
+    }
+
+    /// Hands a frame to the host interface, or to the NIC where there is none.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, ctx: &mut Context, handle: u32) {
+        let Some(bus) = &mut self.bus_tx else {
+            self.enter_nic(ctx, handle);
+            return;
+        };
+        let mut bytes = 0;
+        let mut next = handle;
+        while let Some(frame) = ctx.frames.get(next) {
+            bytes += frame.len;
+            next = frame.chain;
+        }
+        if let Err(reason) = bus.enqueue(ctx, handle, bytes) {
+            let mut next = handle;
+            while let Some(frame) = ctx.frames.get_mut(next) {
+                let lost = next;
+                next = std::mem::replace(&mut frame.chain, NIL);
+                ctx.lose(lost, Cause::Refused(reason), self.node);
+            }
+        }
+    }
+
+    /// Puts a frame into the NIC's queues.
+    #[inline]
+    fn enter_nic(&mut self, ctx: &mut Context, handle: u32) {
+        let now = ctx.now;
+        let Some(frame) = ctx.frames.get_mut(handle) else {
+            return;
+        };
+        frame.nic_entry = now;
+        frame.queued = now;
+        frame.chain = NIL;
+        let Frame { len, hop, pcp, .. } = *frame;
+        let gate = if self.transmitter.gate_by_output {
+            let next = ctx.hops.get(hop as usize).map_or(NIL, |h| h.next);
+            self.transmitter.gate_of(ctx, pcp, next)
+        } else {
+            pcp
+        };
+        if let Err(reason) = self.transmitter.enqueue(ctx, handle, len, hop, gate) {
+            ctx.lose(handle, Cause::Refused(reason), self.node);
+        }
+    }
+
+    /// Lets the host interface and the transmitter look at what is new.
+    #[inline]
+    pub(crate) fn look(&mut self, ctx: &mut Context) {
+        if let Some(bus) = &mut self.bus_tx {
+            bus.look(ctx, self.node, Event::BusTransmit { host: self.node });
+        }
+        if self.transmitter.backlog_bytes > 0 && self.transmitter.looks_now(ctx) {
+            self.pump(ctx);
+        }
+    }
+
+    /// The transmitter's wake-up came.
+    #[inline]
+    pub(crate) fn free_due(&mut self, ctx: &mut Context) {
+        if self.transmitter.wakes(ctx.now) {
+            self.pump(ctx);
+        }
+    }
+
+    fn pump(&mut self, ctx: &mut Context) {
+        while let Started::Dropped { handle, .. } = self.transmitter.start(ctx) {
+            ctx.lose(handle, Cause::Aged, self.node);
+        }
+        if self.blocked > 0 {
+            self.unblock(ctx);
+        }
+    }
+
+    /// Lets sources go on whose wait for the NIC is over. What they send then was generated then.
+    fn unblock(&mut self, ctx: &mut Context) {
+        let now = ctx.instant();
+        for (index, sending) in self.sources.iter_mut().enumerate() {
+            let above = sending.blocks_above.unwrap_or(u64::MAX);
+            if sending.blocked && self.transmitter.backlog_bytes <= above {
+                sending.blocked = false;
+                self.blocked -= 1;
+                sending.source.resume(now);
+                if let Some(next) = &mut sending.next {
+                    next.at = next.at.max(now);
+                    next.intended = next.at;
+                }
+                let event = Event::Source {
+                    host: self.node,
+                    source: index as u16,
+                };
+                ctx.push(
+                    ctx.now.saturating_add(self.stack_tx_ps),
+                    Phase::Control,
+                    self.node,
+                    event,
+                );
+            }
+        }
+    }
+
+    /// Something came in from the wire.
+    pub(crate) fn arrive(&mut self, ctx: &mut Context, handle: u32) {
+        if handle == NIL {
+            return;
+        }
+        if handle & CONTROL_BIT != 0 {
+            self.hear(ctx, handle & !CONTROL_BIT);
+            return;
+        }
+        let Some(bus) = &mut self.bus_rx else {
+            self.rise(ctx, handle, ctx.now.saturating_add(self.stack_rx_ps));
+            return;
+        };
+        let Some(frame) = ctx.frames.get(handle) else {
+            return;
+        };
+        let len = frame.len;
+        if bus.bytes + u64::from(len) > self.receive_buffer_bytes {
+            ctx.lose(handle, Cause::ReceiveBuffer, self.node);
+            return;
+        }
+        match bus.enqueue(ctx, handle, len) {
+            Ok(()) => bus.look(ctx, self.node, Event::BusReceive { host: self.node }),
+            Err(reason) => ctx.lose(handle, Cause::Refused(reason), self.node),
+        }
+    }
+
+    fn hear(&mut self, ctx: &mut Context, control: u32) {
+        let Some(control) = ctx.controls.remove(control) else {
+            return;
+        };
+        if !self.obeys_pause {
+            self.transmitter.ignore();
+            return;
+        }
+        if self.transmitter.hear(ctx, control, self.reaction_ps) && self.transmitter.looks_now(ctx) {
+            self.pump(ctx);
+        }
+    }
+
+    /// A reaction time is over.
+    pub(crate) fn pause_due(&mut self, ctx: &mut Context) {
+        self.transmitter.pause_due(ctx);
+        if self.transmitter.looks_now(ctx) {
+            self.pump(ctx);
+        }
+    }
+
+    /// A transfer to the NIC is over.
+    pub(crate) fn bus_transmit_due(&mut self, ctx: &mut Context) {
+        let node = self.node;
+        let Some(bus) = &mut self.bus_tx else { return };
+        let crossed = bus.due(ctx, node, Event::BusTransmit { host: node });
+        if let Some(crossed) = crossed.filter(|c| c.first != NIL) {
+            let waiting = !bus.landing.is_empty();
+            bus.landing.push_back((crossed.at, crossed.first));
+            if crossed.at <= ctx.now {
+                self.bus_arrival_due(ctx);
+            } else if !waiting {
+                ctx.push(crossed.at, Phase::Arrival, node, Event::BusArrival { host: node });
+            }
+        }
+    }
+
+    /// Frames that crossed the bus reach the NIC.
+    pub(crate) fn bus_arrival_due(&mut self, ctx: &mut Context) {
+        let node = self.node;
+        while let Some(bus) = &mut self.bus_tx {
+            let Some(&(at, first)) = bus.landing.front() else {
+                break;
+            };
+            if at > ctx.now {
+                ctx.push(at, Phase::Arrival, node, Event::BusArrival { host: node });
+                break;
+            }
+            bus.landing.pop_front();
+            let mut next = first;
+            while let Some(frame) = ctx.frames.get(next) {
+                let handle = next;
+                next = frame.chain;
+                self.enter_nic(ctx, handle);
+            }
+        }
+        self.look(ctx);
+    }
+
+    /// A transfer from the NIC is over.
+    pub(crate) fn bus_receive_due(&mut self, ctx: &mut Context) {
+        let node = self.node;
+        let Some(bus) = &mut self.bus_rx else { return };
+        let crossed = bus.due(ctx, node, Event::BusReceive { host: node });
+        if let Some(crossed) = crossed.filter(|c| c.first != NIL) {
+            self.rise(ctx, crossed.first, crossed.at.saturating_add(self.stack_rx_ps));
+        }
+    }
+
+    /// Sends a frame up the stack; it is at its application at `at`.
+    fn rise(&mut self, ctx: &mut Context, handle: u32, at: u64) {
+        if at <= ctx.now {
+            self.deliver(ctx, handle);
+            self.look(ctx);
+            return;
+        }
+        if self.up.is_empty() {
+            ctx.push(at, Phase::Arrival, self.node, Event::Deliver { host: self.node });
+        }
+        self.up.push_back((at, handle));
+    }
+
+    /// The oldest frames on their way up are there.
+    pub(crate) fn deliver_due(&mut self, ctx: &mut Context) {
+        while let Some(&(at, handle)) = self.up.front() {
+            if at > ctx.now {
+                ctx.push(at, Phase::Arrival, self.node, Event::Deliver { host: self.node });
+                break;
+            }
+            self.up.pop_front();
+            self.deliver(ctx, handle);
+        }
+        self.look(ctx);
+    }
+
+    /// A frame is at its application.
+    fn deliver(&mut self, ctx: &mut Context, handle: u32) {
+        let Some(frame) = ctx.deliver(handle, ctx.now) else {
+            return;
+        };
+        let Some(flow) = ctx.flows.get(frame.flow as usize) else {
+            return;
+        };
+        let (meaning, owner) = (flow.meaning, flow.owner);
+        match meaning {
+            Meaning::Sink => {}
+            Meaning::Request => self.answer(ctx, &frame),
+            Meaning::Response => self.answered(ctx, owner, frame.tag),
+            Meaning::Data => self.take_segment(ctx, owner, &frame),
+            Meaning::Ack => self.take_ack(ctx, owner, frame.tag),
+        }
+    }
+
+    /// Sends frames of the application down the stack, those chained to it with it.
+    pub(crate) fn submit(&mut self, ctx: &mut Context, handle: u32) {
+        if self.stack_tx_ps == 0 {
+            self.enqueue_chain(ctx, handle);
+            return;
+        }
+        let at = ctx.now.saturating_add(self.stack_tx_ps);
+        if self.down.is_empty() {
+            ctx.push(at, Phase::Arrival, self.node, Event::Submit { host: self.node });
+        }
+        self.down.push_back((at, handle));
+    }
+
+    /// The oldest frames on their way down are at the NIC.
+    pub(crate) fn submit_due(&mut self, ctx: &mut Context) {
+        while let Some(&(at, handle)) = self.down.front() {
+            if at > ctx.now {
+                ctx.push(at, Phase::Arrival, self.node, Event::Submit { host: self.node });
+                break;
+            }
+            self.down.pop_front();
+            self.enqueue_chain(ctx, handle);
+        }
+        self.look(ctx);
+    }
+
+    /// A chain crosses the bus as one; without a bus its frames enter the NIC one by one.
+    fn enqueue_chain(&mut self, ctx: &mut Context, first: u32) {
+        if self.bus_tx.is_some() {
+            self.enqueue(ctx, first);
+            return;
+        }
+        let mut next = first;
+        while let Some(frame) = ctx.frames.get(next) {
+            let handle = next;
+            next = frame.chain;
+            self.enter_nic(ctx, handle);
+        }
+    }
+}

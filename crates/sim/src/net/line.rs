@@ -1,0 +1,207 @@
+//! One direction of a cable: rate, propagation, the frames in flight and what they counted.
+//!
+//! A frame takes `len + 20` byte times of its transmitter: 8 of preamble and start delimiter, the frame, 12 of gap
+//! (IEEE 802.3 clause 4.4.2). Its last bit is on the wire after `8 + len` byte times and in after the propagation
+//! delay. Byte times are kept in picoseconds with 20 fractional bits and each span is rounded up to a picosecond;
+//! every standard Ethernet rate is a whole number of picoseconds a byte, so that nothing is rounded there.
+//!
+//! Frames of a line arrive in the order in which they were sent: only the head has an event.
+
+use super::context::Context;
+use super::event::Event;
+use super::frame::{NIL, PREAMBLE};
+use crate::engine::Phase;
+use clearway_core::Instant;
+use std::collections::VecDeque;
+
+const FRACTION: u32 = 20;
+
+/// What the far end wants to know of a frame before its last bit is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// Nothing.
+    LastBit,
+    /// When its first bit is in (of the frame, behind the preamble), plus a span.
+    FirstBit {
+        /// Picoseconds after the first bit.
+        after_ps: u64,
+    },
+    /// When the first bit of each cell is in.
+    Cells {
+        /// Bytes of a cell.
+        cell_bytes: u32,
+    },
+}
+
+/// Which part of a frame came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The first bit (or the first cell's).
+    First,
+    /// The first bit of a later cell.
+    Cell,
+    /// All of it.
+    Last,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    /// Next notice.
+    at: u64,
+    /// First bit of the frame at the far end.
+    first: u64,
+    /// Last bit at the far end.
+    last: u64,
+    frame: u32,
+    /// Cells told of, counting the one at `at`.
+    cells: u32,
+}
+
+/// What went through a line since the end of the warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LineCounters {
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+    pub(crate) payload: u64,
+    pub(crate) control_frames: u64,
+}
+
+/// One direction of a cable.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Picoseconds a byte, with [`FRACTION`] fractional bits.
+    byte_ps: u64,
+    pub(crate) rate_bps: u64,
+    delay_ps: u64,
+    /// Node at this end and its port.
+    pub(crate) from: (u32, u16),
+    /// Node at the far end and its port.
+    pub(crate) to: (u32, u16),
+    /// Where the far end is a host that hands every frame up at once: its stack delay.
+    pub(crate) direct: Option<u64>,
+    pub(crate) notice: Notice,
+    pub(crate) capture: bool,
+    in_flight: VecDeque<InFlight>,
+    pub(crate) counters: LineCounters,
+}
+
+impl Line {
+    /// A line of `rate_bps` scaled by `clock_ppm`.
+    pub(crate) fn new(
+        from: (u32, u16),
+        to: (u32, u16),
+        rate_bps: u64,
+        clock_ppm: i32,
+        delay_ps: u64,
+    ) -> Self {
+        let million = 1_000_000_i128;
+        let scaled = (i128::from(rate_bps) * (million + i128::from(clock_ppm))).max(1) as u128;
+        let byte_ps = ((8_000_000_000_000_u128 * 1_000_000) << FRACTION).div_ceil(scaled);
+        Self {
+            byte_ps: u64::try_from(byte_ps).unwrap_or(u64::MAX),
+            rate_bps,
+            delay_ps,
+            from,
+            to,
+            direct: None,
+            notice: Notice::LastBit,
+            capture: false,
+            in_flight: VecDeque::new(),
+            counters: LineCounters::default(),
+        }
+    }
+
+    /// Picoseconds that `bytes` take, rounded up.
+    #[inline]
+    pub(crate) fn time_ps(&self, bytes: u32) -> u64 {
+        ((u128::from(bytes) * u128::from(self.byte_ps) + ((1 << FRACTION) - 1)) >> FRACTION) as u64
+    }
+
+    /// Picoseconds of `quanta` pause quanta of 512 bit times at the line's rate.
+    pub(crate) fn quanta_ps(&self, quanta: u16) -> u64 {
+        self.time_ps(u32::from(quanta) * 64)
+    }
+
+    /// When the last bit of a frame whose transmission starts at `start` is at the far end.
+    #[inline]
+    pub(crate) fn last_bit_in(&self, start: u64, len: u32) -> u64 {
+        start + self.time_ps(PREAMBLE + len) + self.delay_ps
+    }
+
+    /// Puts a frame on the wire.
+    fn launch(&mut self, start: u64, frame: u32, len: u32) -> Option<u64> {
+        let last = self.last_bit_in(start, len);
+        let first = start + self.time_ps(PREAMBLE) + self.delay_ps;
+        let at = match self.notice {
+            Notice::LastBit => last,
+            Notice::FirstBit { after_ps } => (first + after_ps).min(last),
+            Notice::Cells { .. } => first,
+        };
+        let idle = self.in_flight.is_empty();
+        self.in_flight.push_back(InFlight {
+            at,
+            first,
+            last,
+            frame,
+            cells: 1,
+        });
+        idle.then_some(at)
+    }
+
+    /// Takes the notice at the head: its frame and what came in. The second answer is the instant of the next one.
+    fn take(&mut self) -> (u32, Part, Option<u64>) {
+        let (cell_bytes, byte_ps) = match self.notice {
+            Notice::Cells { cell_bytes } => (cell_bytes, self.byte_ps),
+            _ => (0, 0),
+        };
+        let Some(head) = self.in_flight.front_mut() else {
+            return (NIL, Part::Last, None);
+        };
+        let frame = head.frame;
+        if head.at >= head.last {
+            self.in_flight.pop_front();
+            return (frame, Part::Last, self.in_flight.front().map(|f| f.at));
+        }
+        let part = if head.cells == 1 { Part::First } else { Part::Cell };
+        let next = if cell_bytes == 0 {
+            head.last
+        } else {
+            let offset = (u128::from(cell_bytes) * u128::from(head.cells) * u128::from(byte_ps)) >> FRACTION;
+            head.first
+                .saturating_add(u64::try_from(offset).unwrap_or(u64::MAX))
+                .min(head.last)
+        };
+        head.cells += 1;
+        head.at = next;
+        (frame, part, Some(next))
+    }
+
+    /// The frame whose first part just came in has gone on already: its last bit means nothing any more.
+    pub(crate) fn forget_head(&mut self) {
+        if let Some(head) = self.in_flight.front_mut() {
+            head.frame = NIL;
+        }
+    }
+}
+
+/// Puts a frame (or a control frame) on the wire of `line` at `now`.
+pub(crate) fn launch(ctx: &mut Context, line: u32, frame: u32, len: u32) {
+    let now = ctx.now;
+    let l = &mut ctx.lines[line as usize];
+    if let Some(at) = l.launch(now, frame, len) {
+        let to = l.to.0;
+        ctx.push(at, Phase::Arrival, to, Event::Arrival { line });
+    }
+}
+
+/// Takes what the line's arrival event announced.
+pub(crate) fn take(ctx: &mut Context, line: u32) -> (u32, Part) {
+    let l = &mut ctx.lines[line as usize];
+    let (frame, part, next) = l.take();
+    if let Some(at) = next {
+        let to = l.to.0;
+        ctx.events
+            .push(Instant::from_ps(at), Phase::Arrival, to, Event::Arrival { line });
+    }
+    (frame, part)
+}

@@ -1,0 +1,51 @@
+//! The models: hosts, switches, the lines between them, and what they share.
+//!
+//! A model changes its own state and the [`context`](self) it is handed, never another node. Nodes and events are
+//! closed enums, frames live in a slab, and an event is a small `Copy` value that says what became due.
+//!
+//! * `line`: one direction of a cable; `transmitter`: one egress with its traffic manager, control slot and wire;
+//! * `memory`, `flow_control`, `switch`: the shared-memory switch;
+//! * `bus`, `host`, `application`: the end station;
+//! * `flow`, `routing`: flows and their paths;
+//! * `estimate`: what a run will take;
+//! * `build`, `simulation`: a scenario made into nodes, and the loop that runs it.
+
+pub(crate) mod application;
+mod build;
+mod bus;
+pub(crate) mod context;
+mod estimate;
+mod event;
+mod fifo;
+pub(crate) mod flow;
+mod flow_control;
+pub(crate) mod frame;
+mod gates;
+mod host;
+pub(crate) mod line;
+mod memory;
+mod refusal;
+mod routing;
+pub(crate) mod simulation;
+mod switch;
+#[cfg(test)]
+mod tests;
+pub(crate) mod transmitter;
+
+pub use application::Calls;
+pub use estimate::{Estimate, estimate};
+pub use flow::{FlowCounters, host_ip, host_mac};
+pub use refusal::Refusal;
+pub use simulation::{Progress, RunOptions, run, run_with};
+
+use host::Host;
+use switch::Switch;
+
+/// A node of the network.
+#[derive(Debug)]
+pub(crate) enum Node {
+    /// An end station.
+    Host(Box<Host>),
+    /// A shared-memory switch.
+    Switch(Box<Switch>),
+}

@@ -1,0 +1,212 @@
+//! The loop: takes the next event, hands it to its node, and collects what was counted when the run is over.
+
+use super::Node;
+use super::build::{Built, build};
+use super::context::Context;
+use super::event::Event;
+use super::line;
+use super::refusal::Refusal;
+use super::transmitter::Transmitter;
+use crate::results::{Observer, Outcome, Series};
+use clearway_core::Instant;
+use clearway_policy::scenario::Scenario;
+
+/// What a run keeps beside the results that every run has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Round trips of each request workload that are kept one by one, the first of the run: one rule for every case.
+    pub round_trip_samples_max: usize,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Instant,
+    /// Simulated time at the end.
+    pub end: Instant,
+    /// Events so far.
+    pub events: u64,
+    /// Frames that crossed a line so far.
+    pub packet_hops: u64,
+}
+
+/// Events between two looks at the observer.
+const EVENTS_A_LOOK: u64 = 1 << 15;
+
+/// Runs a scenario with a root seed.
+///
+/// # Errors
+/// The scenario cannot run; the refusal names the item, the field and the remedy.
+pub fn run(scenario: &Scenario, seed: u64, observer: &mut dyn Observer) -> Result<Outcome, Refusal> {
+    run_with(scenario, seed, &RunOptions::default(), observer)
+}
+
+/// [`run`] with options.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    scenario: &Scenario,
+    seed: u64,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Refusal> {
+    let Built { nodes, ctx } = build(scenario, seed, options)?;
+    let mut simulation = Simulation {
+        nodes,
+        ctx,
+        series: Series::of(scenario),
+        events: 0,
+    };
+    let stopped = simulation.run(observer);
+    simulation.finish();
+    observer.frames(&simulation.ctx.captured);
+    let Simulation {
+        nodes,
+        ctx,
+        series,
+        events,
+    } = simulation;
+    Ok(Outcome::collect(
+        scenario, seed, &nodes, ctx, series, events, stopped,
+    ))
+}
+
+struct Simulation {
+    nodes: Vec<Node>,
+    ctx: Context,
+    series: Series,
+    events: u64,
+}
+
+impl Simulation {
+    /// Runs to the end, or until the observer says stop; true in the second case.
+    fn run(&mut self, observer: &mut dyn Observer) -> bool {
+        loop {
+            for _ in 0..EVENTS_A_LOOK {
+                let Some((at, event)) = self.ctx.events.pop() else {
+                    self.ctx.now = self.ctx.end;
+                    return false;
+                };
+                // An event of an instant that is over is due now.
+                self.ctx.now = self.ctx.now.max(at.as_ps());
+                self.events += 1;
+                self.dispatch(event);
+            }
+            if !self.ctx.captured.is_empty() {
+                observer.frames(&self.ctx.captured);
+                self.ctx.captured.clear();
+            }
+            let progress = Progress {
+                now: Instant::from_ps(self.ctx.now),
+                end: Instant::from_ps(self.ctx.end),
+                events: self.events,
+                packet_hops: self.ctx.collector.packet_hops,
+            };
+            if !observer.progress(progress) {
+                return true;
+            }
+        }
+    }
+
+    #[inline]
+    fn dispatch(&mut self, event: Event) {
+        let ctx = &mut self.ctx;
+        match event {
+            Event::Arrival { line } => {
+                let (handle, part) = line::take(ctx, line);
+                let (node, port) = ctx.lines[line as usize].to;
+                match &mut self.nodes[node as usize] {
+                    Node::Switch(switch) => switch.arrive(ctx, port, handle, part, line),
+                    Node::Host(host) => host.arrive(ctx, handle),
+                }
+            }
+            Event::Free { line } => {
+                let (node, port) = ctx.lines[line as usize].from;
+                match &mut self.nodes[node as usize] {
+                    Node::Switch(switch) => switch.free_due(ctx, port),
+                    Node::Host(host) => host.free_due(ctx),
+                }
+            }
+            Event::PauseDue { line } => {
+                let (node, port) = ctx.lines[line as usize].from;
+                match &mut self.nodes[node as usize] {
+                    Node::Switch(switch) => switch.pause_due(ctx, port),
+                    Node::Host(host) => host.pause_due(ctx),
+                }
+            }
+            Event::Release { line } => {
+                let (node, port) = ctx.lines[line as usize].from;
+                if let Node::Switch(switch) = &mut self.nodes[node as usize] {
+                    switch.release_due(ctx, port);
+                }
+            }
+            Event::Refresh { line } => {
+                let (node, port) = ctx.lines[line as usize].from;
+                if let Node::Switch(switch) = &mut self.nodes[node as usize] {
+                    switch.refresh_due(ctx, port);
+                }
+            }
+            Event::Forward { switch } => {
+                if let Node::Switch(switch) = &mut self.nodes[switch as usize] {
+                    switch.forward_due(ctx);
+                }
+            }
+            Event::Sample => {
+                self.series.take(&mut self.nodes, ctx);
+                let next = ctx.now.saturating_add(ctx.collector.interval.max(1));
+                ctx.push(next, crate::engine::Phase::Control, 0, Event::Sample);
+            }
+            Event::Source { host, .. }
+            | Event::BusTransmit { host }
+            | Event::BusArrival { host }
+            | Event::BusReceive { host }
+            | Event::Deliver { host }
+            | Event::Submit { host }
+            | Event::Begin { host, .. }
+            | Event::Timer { host, .. } => {
+                let Node::Host(host) = &mut self.nodes[host as usize] else {
+                    return;
+                };
+                match event {
+                    Event::Source { source, .. } => host.source_due(ctx, source),
+                    Event::BusTransmit { .. } => host.bus_transmit_due(ctx),
+                    Event::BusArrival { .. } => host.bus_arrival_due(ctx),
+                    Event::BusReceive { .. } => host.bus_receive_due(ctx),
+                    Event::Deliver { .. } => host.deliver_due(ctx),
+                    Event::Submit { .. } => host.submit_due(ctx),
+                    Event::Begin { requester, .. } => host.begin_due(ctx, u32::from(requester)),
+                    Event::Timer { endpoint, .. } => host.timer_due(ctx, endpoint),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Closes what is open at the end.
+    fn finish(&mut self) {
+        let ctx = &mut self.ctx;
+        for node in &mut self.nodes {
+            match node {
+                Node::Host(host) => host.transmitter.finish(ctx.now),
+                Node::Switch(switch) => {
+                    switch.settle(ctx);
+                    for port in &mut switch.ports {
+                        port.transmitter.finish(ctx.now);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Node {
+    /// Its transmitters, in the order of its ports.
+    pub(crate) fn transmitters(&self) -> Box<dyn Iterator<Item = &Transmitter> + '_> {
+        match self {
+            Self::Host(host) => Box::new(std::iter::once(&host.transmitter)),
+            Self::Switch(switch) => Box::new(switch.ports.iter().map(|p| &p.transmitter)),
+        }
+    }
+}

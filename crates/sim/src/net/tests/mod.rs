@@ -1,0 +1,7 @@
+//! Facts about the models: exact, against theory, and as properties.
+
+mod conservation;
+mod exact;
+mod flow_control;
+mod queueing;
+mod scenarios;

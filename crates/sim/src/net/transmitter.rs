@@ -1,0 +1,774 @@
+//! One egress: what waits, the slot for control frames, and the wire.
+//!
+//! The order within an instant is the engine's: arrivals before transmitters, so that a free transmitter chooses
+//! among everything that is there. A transmitter that is free when a frame comes may choose at once where nothing
+//! else is due at this instant, which is the same choice without an event. It has at most one live wake-up.
+//!
+//! Control frames wait in a slot of their own ahead of the traffic manager, behind the frame on the wire, and are
+//! never paused (IEEE 802.3 annex 31B). A FIFO behind the traffic manager models the buffer of NIC and MAC: what
+//! is in it leaves in order, paused or not.
+
+use super::context::Context;
+use super::event::Event;
+use super::fifo::Fifo;
+use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, Frame, NIL, PREAMBLE, WIRE_OVERHEAD};
+use super::gates::Gates;
+use super::line;
+use crate::engine::Phase;
+use crate::net::flow::Meaning;
+use crate::results::CaptureRecord;
+use clearway_core::{
+    Classify, Dequeue, Ecn, Egress, FrameHandle, GateSet, Instant, Plan, PlanError, RefuseReason, Target,
+    TrafficManager, WaitReason,
+};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What chooses the next frame.
+#[derive(Debug)]
+pub(crate) enum Selection {
+    /// One unlimited FIFO.
+    Fifo(Fifo),
+    /// The traffic manager of a policy.
+    Manager(Box<Managed>),
+}
+
+/// A traffic manager with what the simulator keeps of its queues.
+#[derive(Debug)]
+pub(crate) struct Managed {
+    pub(crate) manager: TrafficManager,
+    /// Gate of each queue, by slot.
+    gates: Vec<u8>,
+    /// Bytes waiting in each queue, now and at most, by slot.
+    pub(crate) backlog: Vec<(u64, u64)>,
+    /// The longest frame it takes.
+    frame_bytes_max: u32,
+    /// Targets by flow and priority, for a bus stage, which is on no path.
+    targets: Option<BTreeMap<(u32, u8), Option<Target>>>,
+}
+
+/// Answer of [`Selection::next`].
+pub(crate) enum Next {
+    Frame {
+        handle: u32,
+        len: u32,
+        gate: u8,
+        queue: u32,
+        ecn_marked: bool,
+    },
+    Dropped {
+        handle: u32,
+        len: u32,
+        queue: u32,
+    },
+    Wait {
+        until: u64,
+        gate: bool,
+    },
+    Empty,
+}
+
+impl Selection {
+    /// The traffic manager of `plan`, or a FIFO.
+    pub(crate) fn new(plan: Option<&Plan>) -> Result<Self, PlanError> {
+        let Some(plan) = plan else {
+            return Ok(Self::Fifo(Fifo::default()));
+        };
+        let manager = TrafficManager::new(plan)?;
+        let gates = plan
+            .nodes
+            .iter()
+            .map(|n| match &n.kind {
+                clearway_core::plan::NodeKind::Queue(q) => q.gate,
+                _ => 0,
+            })
+            .collect();
+        let backlog = vec![(0, 0); plan.nodes.len()];
+        Ok(Self::Manager(Box::new(Managed {
+            manager,
+            gates,
+            backlog,
+            frame_bytes_max: plan.frame_bytes_max,
+            targets: None,
+        })))
+    }
+
+    /// The same for a stage that is on no path and keeps targets of its own.
+    pub(crate) fn off_path(plan: Option<&Plan>) -> Result<Self, PlanError> {
+        let mut selection = Self::new(plan)?;
+        if let Self::Manager(m) = &mut selection {
+            m.targets = Some(BTreeMap::new());
+        }
+        Ok(selection)
+    }
+
+    /// Queues a frame that leaves by `hop`. The gate counts only where there is no traffic manager.
+    #[inline]
+    pub(crate) fn enqueue(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        len: u32,
+        hop: u32,
+        gate: u8,
+    ) -> Result<(), RefuseReason> {
+        match self {
+            Self::Fifo(fifo) => {
+                fifo.push(handle, len, gate);
+                Ok(())
+            }
+            Self::Manager(m) => m.enqueue(ctx, handle, len, hop),
+        }
+    }
+
+    /// The next frame at `now`.
+    #[inline]
+    pub(crate) fn next(&mut self, now: u64) -> Next {
+        match self {
+            Self::Fifo(fifo) => fifo.next(now),
+            Self::Manager(m) => m.next(now),
+        }
+    }
+
+    pub(crate) fn pause(&mut self, now: u64, set: u64, until: u64) {
+        match self {
+            Self::Fifo(fifo) => fifo.gates.pause(now, set, until, 0),
+            Self::Manager(m) => {
+                let until = Instant::from_ps(until).min(Instant::LIMIT);
+                m.manager.pause(Instant::from_ps(now), GateSet(set), until);
+            }
+        }
+    }
+
+    /// Places that queues have: one for a FIFO, all slots of the tree otherwise.
+    pub(crate) fn queues(&self) -> usize {
+        match self {
+            Self::Fifo(_) => 1,
+            Self::Manager(m) => m.gates.len(),
+        }
+    }
+
+    /// The queue that a frame will enter, by slot; 0 where it will be refused.
+    pub(crate) fn queue_of(&mut self, ctx: &mut Context, handle: u32, hop: u32) -> usize {
+        match self {
+            Self::Fifo(_) => 0,
+            Self::Manager(m) => {
+                let Some(frame) = ctx.frames.get(handle).copied() else {
+                    return 0;
+                };
+                m.target_of(ctx, &frame, hop).map_or(0, |t| t.queue.slot())
+            }
+        }
+    }
+
+    /// True where the head would still fit into `room` bytes. A traffic manager's head is not known beforehand: its
+    /// longest frame must fit.
+    fn head_fits(&self, room: u64) -> bool {
+        match self {
+            Self::Fifo(fifo) => fifo.head_len().is_some_and(|len| u64::from(len) <= room),
+            Self::Manager(m) => u64::from(m.frame_bytes_max) <= room,
+        }
+    }
+}
+
+impl Managed {
+    /// The classifier's answer for a frame: the one that its path keeps, or asked for and kept.
+    #[inline]
+    fn target_of(&mut self, ctx: &mut Context, frame: &Frame, hop: u32) -> Result<Target, RefuseReason> {
+        let place = self
+            .targets
+            .as_mut()
+            .map(|t| t.entry((frame.flow, frame.pcp)).or_insert(None));
+        let known = match &place {
+            Some(place) => **place,
+            None => ctx.hops[hop as usize].target,
+        };
+        if let Some(target) = known {
+            return Ok(target);
+        }
+        let target = self.manager.classify(ctx.instant(), &ctx.key_of(frame))?;
+        match place {
+            Some(place) => *place = Some(target),
+            None => ctx.hops[hop as usize].target = Some(target),
+        }
+        Ok(target)
+    }
+
+    /// A target went stale: its flow was forgotten or moved.
+    fn forget_target(&mut self, ctx: &mut Context, frame: &Frame, hop: u32) {
+        match &mut self.targets {
+            Some(targets) => {
+                let _ = targets.remove(&(frame.flow, frame.pcp));
+            }
+            None => ctx.hops[hop as usize].target = None,
+        }
+    }
+
+    #[inline]
+    fn enqueue(&mut self, ctx: &mut Context, handle: u32, len: u32, hop: u32) -> Result<(), RefuseReason> {
+        let now = ctx.instant();
+        let Some(frame) = ctx.frames.get(handle).copied() else {
+            return Err(RefuseReason::FrameLength);
+        };
+        for _ in 0..2 {
+            let target = self.target_of(ctx, &frame, hop)?;
+            match self
+                .manager
+                .enqueue(now, target, FrameHandle(handle), len, frame.ecn)
+            {
+                Ok(queue) => {
+                    if let Some((bytes, max)) = self.backlog.get_mut(queue.slot()) {
+                        *bytes += u64::from(len);
+                        *max = (*max).max(*bytes);
+                    }
+                    return Ok(());
+                }
+                Err(refused) if refused.reason == RefuseReason::StaleTarget => {
+                    self.forget_target(ctx, &frame, hop)
+                }
+                Err(refused) => return Err(refused.reason),
+            }
+        }
+        Err(RefuseReason::StaleTarget)
+    }
+
+    #[inline]
+    fn next(&mut self, now: u64) -> Next {
+        match self.manager.dequeue(Instant::from_ps(now)) {
+            Dequeue::Frame(d) => {
+                let slot = d.queue.slot();
+                if let Some((bytes, _)) = self.backlog.get_mut(slot) {
+                    *bytes = bytes.saturating_sub(u64::from(d.len));
+                }
+                let gate = self.gates.get(slot).copied().unwrap_or(0);
+                Next::Frame {
+                    handle: d.handle.0,
+                    len: d.len,
+                    gate,
+                    queue: slot as u32,
+                    ecn_marked: d.ce,
+                }
+            }
+            Dequeue::Drop(d, _) => {
+                let slot = d.queue.slot();
+                if let Some((bytes, _)) = self.backlog.get_mut(slot) {
+                    *bytes = bytes.saturating_sub(u64::from(d.len));
+                }
+                Next::Dropped {
+                    handle: d.handle.0,
+                    len: d.len,
+                    queue: slot as u32,
+                }
+            }
+            Dequeue::Wait { until, reason } => Next::Wait {
+                until: until.as_ps(),
+                gate: matches!(reason, WaitReason::Gate(_)),
+            },
+            Dequeue::Empty => Next::Empty,
+        }
+    }
+}
+
+/// The buffer of NIC and MAC between the traffic manager and the wire.
+#[derive(Debug)]
+struct Behind {
+    bytes_max: u64,
+    bytes: u64,
+    fifo: Fifo,
+    /// Bytes of the frame on the wire, which holds its place until it has left.
+    leaving: u32,
+}
+
+/// What a transmitter counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PortCounters {
+    /// Bytes waiting at most.
+    pub(crate) backlog_bytes_max: u64,
+    /// Byte-picoseconds of waiting, for the mean.
+    pub(crate) backlog_area: u128,
+    pub(crate) pause_frames_sent: u64,
+    pub(crate) pause_frames_received: u64,
+    /// Picoseconds in which the wire was free and every frame that waited was shut in by a gate.
+    pub(crate) lost_to_pause_ps: u64,
+}
+
+/// A frame that just went on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    /// When its last bit is out.
+    pub(crate) last_bit_out: u64,
+    /// What a switch needs to free its memory.
+    pub(crate) charged: u32,
+    pub(crate) ingress: u16,
+    /// Flow-control account that it was charged to.
+    pub(crate) account: u16,
+    pub(crate) chain: u32,
+    /// Queue that it left, by slot.
+    pub(crate) queue: u32,
+    pub(crate) len: u32,
+}
+
+/// Answer of [`Transmitter::start`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Started {
+    /// Nothing to send now; a wake-up is set where one is needed.
+    Nothing,
+    /// This frame is on the wire.
+    Frame(Departure),
+    /// This frame was too old: the owner takes it, and asks again.
+    Dropped {
+        /// The frame.
+        handle: u32,
+        /// Its queue, by slot.
+        queue: u32,
+    },
+}
+
+/// One egress.
+#[derive(Debug)]
+pub(crate) struct Transmitter {
+    pub(crate) line: u32,
+    node: u32,
+    pub(crate) selection: Selection,
+    behind: Option<Behind>,
+    control: VecDeque<u32>,
+    busy_until: u64,
+    /// Instant of the live wake-up.
+    wake: u64,
+    blocked_since: u64,
+    pub(crate) gates: Gates,
+    pub(crate) backlog_bytes: u64,
+    /// The first transmitter of its frames' paths: sets the instants of entry and first bit.
+    source: bool,
+    /// The far end tells outputs apart rather than priorities.
+    pub(crate) gate_by_output: bool,
+    pub(crate) credits: Option<Credits>,
+    /// Pause heard, until its reaction time is over.
+    heard: VecDeque<(u64, Control)>,
+    pub(crate) counters: PortCounters,
+}
+
+/// Credits that a source has left for each output of the switch it sends to.
+#[derive(Clone, Debug)]
+pub(crate) struct Credits {
+    /// Bytes by output.
+    pub(crate) bytes: Vec<u64>,
+    /// An output with less is not sent to.
+    pub(crate) frame_bytes_max: u32,
+}
+
+impl Credits {
+    /// Takes a frame's bytes; true where the output has too few left for another.
+    fn spend(&mut self, output: u8, len: u32) -> bool {
+        let Some(bytes) = self.bytes.get_mut(usize::from(output)) else {
+            return false;
+        };
+        *bytes = bytes.saturating_sub(u64::from(len));
+        *bytes < u64::from(self.frame_bytes_max)
+    }
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl Transmitter {
+    pub(crate) fn new(line: u32, node: u32, selection: Selection, fifo_bytes: u64, source: bool) -> Self {
+        let behind = (fifo_bytes > 0).then(|| Behind {
+            bytes_max: fifo_bytes,
+            bytes: 0,
+            fifo: Fifo::default(),
+            leaving: 0,
+        });
+        Self {
+            line,
+            node,
+            selection,
+            behind,
+            control: VecDeque::new(),
+            busy_until: 0,
+            wake: NEVER,
+            blocked_since: NEVER,
+            gates: Gates::default(),
+            backlog_bytes: 0,
+            source,
+            gate_by_output: false,
+            credits: None,
+            heard: VecDeque::new(),
+            counters: PortCounters::default(),
+        }
+    }
+
+    /// True where a frame that came now would go on the wire now, shapers and gates permitting.
+    pub(crate) fn is_idle(&self, now: u64) -> bool {
+        now >= self.busy_until && self.backlog_bytes == 0 && self.control.is_empty()
+    }
+
+    /// Queues a frame. The caller then lets the transmitter look.
+    #[inline]
+    pub(crate) fn enqueue(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        len: u32,
+        hop: u32,
+        gate: u8,
+    ) -> Result<(), RefuseReason> {
+        self.selection.enqueue(ctx, handle, len, hop, gate)?;
+        self.backlog_bytes += u64::from(len);
+        if self.backlog_bytes > self.counters.backlog_bytes_max && ctx.now >= ctx.warmup {
+            self.counters.backlog_bytes_max = self.backlog_bytes;
+        }
+        Ok(())
+    }
+
+    /// Queues a control frame in its slot.
+    pub(crate) fn send_control(&mut self, handle: u32) {
+        self.control.push_back(handle);
+    }
+
+    /// True where the transmitter should look now rather than at an event of this or a later instant.
+    #[inline]
+    pub(crate) fn looks_now(&mut self, ctx: &mut Context) -> bool {
+        let now = ctx.now;
+        if now < self.busy_until {
+            if self.behind.is_some() {
+                return true;
+            }
+            if self.wake > self.busy_until {
+                self.wake_at(ctx, self.busy_until);
+            }
+            return false;
+        }
+        if self.wake <= now {
+            return false;
+        }
+        if ctx.events.peek().is_some_and(|at| at.as_ps() <= now) {
+            self.wake_at(ctx, now);
+            return false;
+        }
+        true
+    }
+
+    /// True where a wake-up event that came is the live one.
+    #[inline]
+    pub(crate) const fn wakes(&mut self, now: u64) -> bool {
+        if self.wake != now {
+            return false;
+        }
+        self.wake = NEVER;
+        true
+    }
+
+    #[inline]
+    fn wake_at(&mut self, ctx: &mut Context, at: u64) {
+        if at < self.wake {
+            self.wake = at;
+            ctx.push(
+                at,
+                Phase::TransmitterFree,
+                self.node,
+                Event::Free { line: self.line },
+            );
+        }
+    }
+
+    /// Shuts or opens gates at `now`.
+    pub(crate) fn pause(&mut self, ctx: &Context, set: u64, until: u64) {
+        self.gates.pause(ctx.now, set, until, ctx.warmup);
+        self.selection.pause(ctx.now, set, until);
+        if let Some(behind) = &mut self.behind {
+            behind.fifo.gates.pause(ctx.now, set, until, ctx.warmup);
+        }
+    }
+
+    /// The gate of a frame where no traffic manager says.
+    #[inline]
+    pub(crate) fn gate_of(&self, ctx: &Context, pcp: u8, next_hop: u32) -> u8 {
+        if self.gate_by_output {
+            ctx.hops.get(next_hop as usize).map_or(0, |h| h.port as u8)
+        } else {
+            pcp
+        }
+    }
+
+    /// A control frame for this transmitter came in. True where it took effect at once.
+    pub(crate) fn hear(&mut self, ctx: &mut Context, control: Control, reaction_ps: u64) -> bool {
+        if ctx.now >= ctx.warmup {
+            self.counters.pause_frames_received += 1;
+        }
+        // The time runs from here on; the reaction delays only the effect.
+        self.heard.push_back((ctx.now, control));
+        if reaction_ps == 0 {
+            self.pause_due(ctx);
+            return true;
+        }
+        ctx.push(
+            ctx.now + reaction_ps,
+            Phase::Control,
+            self.node,
+            Event::PauseDue { line: self.line },
+        );
+        false
+    }
+
+    /// A control frame came in that this station does not obey.
+    pub(crate) const fn ignore(&mut self) {
+        self.counters.pause_frames_received += 1;
+    }
+
+    /// The reaction time of the oldest control frame is over.
+    pub(crate) fn pause_due(&mut self, ctx: &Context) {
+        match self.heard.pop_front() {
+            Some((at, Control::Pause { gates, quanta })) => {
+                let until = at + ctx.lines[self.line as usize].quanta_ps(quanta);
+                self.pause(ctx, gates, until);
+            }
+            Some((_, Control::Credit { output, bytes })) => {
+                let Some(credits) = &mut self.credits else { return };
+                let Some(left) = credits.bytes.get_mut(usize::from(output)) else {
+                    return;
+                };
+                *left += bytes;
+                if *left >= u64::from(credits.frame_bytes_max) {
+                    self.pause(ctx, 1 << (output & 63), 0);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Puts the next frame on the wire where that is free.
+    #[inline]
+    pub(crate) fn start(&mut self, ctx: &mut Context) -> Started {
+        if self.behind.is_some() {
+            if let Some((handle, queue)) = self.refill(ctx) {
+                return Started::Dropped { handle, queue };
+            }
+        }
+        let now = ctx.now;
+        if now < self.busy_until {
+            self.wake_at(ctx, self.busy_until);
+            return Started::Nothing;
+        }
+        if let Some(handle) = self.control.pop_front() {
+            self.transmit_control(ctx, handle);
+            return Started::Nothing;
+        }
+        let next = match &mut self.behind {
+            Some(behind) => behind.fifo.next(now),
+            None => self.selection.next(now),
+        };
+        match next {
+            Next::Frame {
+                handle,
+                len,
+                queue,
+                ecn_marked,
+                ..
+            } => {
+                self.backlog_bytes -= u64::from(len);
+                let departure = self.transmit(ctx, handle, len, queue, ecn_marked);
+                if let Some(behind) = &mut self.behind {
+                    behind.leaving = len;
+                }
+                if self.backlog_bytes > 0 || !self.control.is_empty() {
+                    self.wake_at(ctx, self.busy_until);
+                }
+                Started::Frame(departure)
+            }
+            Next::Dropped { handle, len, queue } => {
+                self.backlog_bytes -= u64::from(len);
+                Started::Dropped { handle, queue }
+            }
+            Next::Wait { until, gate } => {
+                if gate && self.blocked_since == NEVER {
+                    self.blocked_since = now.max(ctx.warmup);
+                } else if !gate {
+                    self.unblock(now);
+                }
+                self.wake_at(ctx, until);
+                Started::Nothing
+            }
+            Next::Empty => Started::Nothing,
+        }
+    }
+
+    /// Moves frames from the traffic manager into the FIFO behind it while they fit. Returns a frame dropped there.
+    fn refill(&mut self, ctx: &mut Context) -> Option<(u32, u32)> {
+        let now = ctx.now;
+        let Some(behind) = &mut self.behind else {
+            return None;
+        };
+        if now >= self.busy_until {
+            behind.bytes -= u64::from(std::mem::take(&mut behind.leaving));
+        }
+        while behind.bytes == 0
+            || self
+                .selection
+                .head_fits(behind.bytes_max.saturating_sub(behind.bytes))
+        {
+            match self.selection.next(now) {
+                Next::Frame {
+                    handle,
+                    len,
+                    gate,
+                    ecn_marked,
+                    ..
+                } => {
+                    behind.bytes += u64::from(len);
+                    behind.fifo.push(handle, len, gate);
+                    if let Some(frame) = ctx.frames.get_mut(handle) {
+                        frame.nic_entry = now;
+                        if ecn_marked {
+                            frame.ecn = Ecn::Marked;
+                        }
+                    }
+                }
+                Next::Dropped { handle, len, queue } => {
+                    self.backlog_bytes -= u64::from(len);
+                    return Some((handle, queue));
+                }
+                Next::Wait { until, .. } => {
+                    // A wait that ends while the wire is taken is looked at when the wire is free.
+                    let until = if now < self.busy_until {
+                        until.max(self.busy_until)
+                    } else {
+                        until
+                    };
+                    let empty = behind.fifo.is_empty();
+                    if empty && now >= self.busy_until && self.gates_shut(now) && self.blocked_since == NEVER
+                    {
+                        self.blocked_since = now.max(ctx.warmup);
+                    }
+                    self.wake_at(ctx, until);
+                    return None;
+                }
+                Next::Empty => return None,
+            }
+        }
+        None
+    }
+
+    fn gates_shut(&self, now: u64) -> bool {
+        (0..64).any(|gate| self.gates.until(gate) > now)
+    }
+
+    /// Ends a span in which pause alone kept the wire free.
+    fn unblock(&mut self, now: u64) {
+        if self.blocked_since != NEVER {
+            self.counters.lost_to_pause_ps += now.saturating_sub(self.blocked_since);
+            self.blocked_since = NEVER;
+        }
+    }
+
+    /// Ends what is open when the run ends.
+    pub(crate) fn finish(&mut self, now: u64) {
+        self.unblock(now);
+    }
+
+    #[inline]
+    fn transmit(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        len: u32,
+        queue: u32,
+        ecn_marked: bool,
+    ) -> Departure {
+        let now = ctx.now;
+        self.unblock(now);
+        let line = &mut ctx.lines[self.line as usize];
+        self.busy_until = now + line.time_ps(len + WIRE_OVERHEAD);
+        let last_bit_out = now + line.time_ps(PREAMBLE + len);
+        let last_bit_in = line.last_bit_in(now, len);
+        let direct = line.direct;
+        let capture = line.capture;
+        let counted = now >= ctx.warmup;
+        ctx.collector.packet_hops += 1;
+        let mut spent = None;
+        let Some(frame) = ctx.frames.get_mut(handle) else {
+            return Departure::nothing(last_bit_out);
+        };
+        if self.source {
+            frame.first_bit = now;
+        }
+        if ecn_marked {
+            frame.ecn = Ecn::Marked;
+        }
+        let departure = Departure {
+            last_bit_out,
+            charged: frame.charged,
+            ingress: frame.ingress,
+            account: frame.account,
+            chain: frame.chain,
+            queue,
+            len,
+        };
+        let queued = frame.queued;
+        frame.hop = ctx.hops[frame.hop as usize].next;
+        frame.chain = NIL;
+        if let Some(credits) = &mut self.credits {
+            let output = ctx.hops.get(frame.hop as usize).map_or(0, |h| h.port as u8);
+            spent = credits.spend(output, len).then_some(output);
+        }
+        let flow = &ctx.flows[frame.flow as usize];
+        let overhead = u32::from(flow.overhead);
+        let meaning = flow.meaning;
+        if counted {
+            line.counters.frames += 1;
+            line.counters.bytes += u64::from(len);
+            line.counters.payload += u64::from(len.saturating_sub(overhead));
+            self.counters.backlog_area +=
+                u128::from(len) * u128::from(now.saturating_sub(queued.max(ctx.warmup)));
+        }
+        if capture {
+            let frame = *frame;
+            let key = ctx.key_of(&frame);
+            ctx.captured.push(CaptureRecord {
+                line: self.line,
+                at: Instant::from_ps(now),
+                bytes: len,
+                key,
+                marked: frame.ecn == Ecn::Marked,
+            });
+        }
+        match direct {
+            // Nobody can tell when this delivery is counted: the sink only counts.
+            Some(stack_ps) if meaning == Meaning::Sink => {
+                let _ = ctx.deliver(handle, last_bit_in + stack_ps);
+            }
+            _ => line::launch(ctx, self.line, handle, len),
+        }
+        if let Some(output) = spent {
+            self.pause(ctx, 1 << (output & 63), NEVER);
+        }
+        departure
+    }
+
+    fn transmit_control(&mut self, ctx: &mut Context, handle: u32) {
+        let now = ctx.now;
+        self.unblock(now);
+        let line = &mut ctx.lines[self.line as usize];
+        self.busy_until = now + line.time_ps(CONTROL_LEN + WIRE_OVERHEAD);
+        if now >= ctx.warmup {
+            line.counters.control_frames += 1;
+            self.counters.pause_frames_sent += 1;
+        }
+        line::launch(ctx, self.line, handle | CONTROL_BIT, CONTROL_LEN);
+        if self.backlog_bytes > 0 || !self.control.is_empty() {
+            self.wake_at(ctx, self.busy_until);
+        }
+    }
+}
+
+impl Departure {
+    const fn nothing(last_bit_out: u64) -> Self {
+        Self {
+            last_bit_out,
+            charged: 0,
+            ingress: 0,
+            account: 0,
+            chain: NIL,
+            queue: NIL,
+            len: 0,
+        }
+    }
+}
