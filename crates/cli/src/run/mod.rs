@@ -1,0 +1,175 @@
+//! `clearway run`: a scenario, one seed or several, as a table, a document or a folder.
+
+mod capture;
+mod document;
+mod page;
+mod tables;
+mod traces;
+
+use crate::arguments::Run as Arguments;
+use crate::ending::{Failure, print, say};
+use crate::folder::Folder;
+use crate::progress::Progress;
+use crate::{interrupt, machine};
+use capture::Capture;
+use clearway_experiment::cores;
+use clearway_experiment::run::Run;
+use clearway_metrics::Row;
+use clearway_policy::{Diagnostic, Loaded};
+use clearway_report::frame::Frame;
+use clearway_report::{csv, parquet};
+use clearway_sim::Outcome;
+
+/// What the engine did, and what it took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Engine {
+    pub(crate) events: u64,
+    pub(crate) packet_hops: u64,
+    /// Processor time, all threads together, seconds.
+    pub(crate) cpu_s: Option<f64>,
+    pub(crate) wall_s: f64,
+    /// The most memory that the process held, bytes.
+    pub(crate) peak_bytes: Option<u64>,
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub(crate) struct Finished<'a> {
+    pub(crate) loaded: &'a Loaded,
+    /// One a seed, in the order of the seeds.
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) engine: Engine,
+    /// It was interrupted: seeds are missing, or the last ones are short.
+    pub(crate) interrupted: bool,
+}
+
+/// Runs a scenario and shows what came out.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let loaded = clearway_policy::load(&arguments.scenario, &arguments.set).map_err(Failure::Mistakes)?;
+    warn(&loaded.warnings);
+    let first = arguments.seed.unwrap_or(loaded.scenario.seed);
+    let seeds: Vec<u64> = (0..u64::from(arguments.seeds))
+        .map(|n| first.wrapping_add(n))
+        .collect();
+    let threads = cores::cores().min(seeds.len());
+    fits(&loaded, threads)?;
+    let folder = arguments.output.out.as_deref().map(Folder::open).transpose()?;
+    let capture = folder
+        .as_ref()
+        .map(|f| Capture::open(f, &loaded.scenario, first))
+        .transpose()?
+        .flatten();
+    let finished = simulate(&loaded, &seeds, threads, capture.as_ref())?;
+    if let Some(capture) = capture {
+        capture.close()?;
+    }
+    let document = document::of(&finished);
+    if arguments.output.json {
+        print(&format!("{document}\n"))?;
+    } else {
+        print(&tables::text(&finished))?;
+    }
+    if let Some(folder) = &folder {
+        fill(folder, &finished, &format!("{document:#}\n"))?;
+        say(&format!("wrote {}\n", folder.shown()));
+    }
+    if finished.interrupted {
+        Err(Failure::Interrupted)
+    } else {
+        Ok(())
+    }
+}
+
+/// Says what is probably not as meant.
+pub(crate) fn warn(warnings: &[Diagnostic]) {
+    for warning in warnings {
+        say(&format!("{warning}\n"));
+    }
+}
+
+/// Refuses what the machine's memory cannot hold.
+pub(crate) fn fits(loaded: &Loaded, threads: usize) -> Result<(), Failure> {
+    let Some(available) = machine::available_bytes() else {
+        return Ok(());
+    };
+    let estimate = clearway_sim::estimate(&loaded.scenario);
+    let needed = estimate.bytes.saturating_mul(threads as u64);
+    if needed <= available {
+        return Ok(());
+    }
+    let size = |bytes: u64| {
+        clearway_report::quantity::humanised(bytes as f64, "B", 3, clearway_report::Micro::Ascii)
+    };
+    Err(Failure::Environment(format!(
+        "the run needs about {} of memory ({threads} at a time), and {} can be had; fewer flows, a smaller frames_max or \
+         flows_max in its policies, or a longer sample_interval would help",
+        size(needed),
+        size(available),
+    )))
+}
+
+/// Runs all seeds, with a progress bar, until they are done or an interrupt comes.
+pub(crate) fn simulate<'a>(
+    loaded: &'a Loaded,
+    seeds: &[u64],
+    threads: usize,
+    capture: Option<&Capture>,
+) -> Result<Finished<'a>, Failure> {
+    let stop = interrupt::on_signal()?;
+    let scenario = &loaded.scenario;
+    let progress = Progress::new(seeds.len() as u64, scenario.duration.as_ps());
+    let before = machine::processor_time();
+    let run = Run {
+        scenario,
+        seeds,
+        threads,
+        stop: &stop,
+        advance: &|by| progress.advance(by.as_ps()),
+        frames: &|seed, records| {
+            if let Some(capture) = capture {
+                capture.take(seed, records);
+            }
+        },
+    };
+    let outcomes = progress
+        .watch(|| run.outcomes())
+        .map_err(|refusal| Failure::Usage(refusal.to_string()))?;
+    let spent = machine::processor_time()
+        .zip(before)
+        .map(|(after, before)| (after - before).as_secs_f64());
+    let engine = Engine {
+        events: outcomes.iter().map(|o| o.engine.events).sum(),
+        packet_hops: outcomes.iter().map(|o| o.engine.packet_hops).sum(),
+        cpu_s: spent,
+        wall_s: progress.elapsed().as_secs_f64(),
+        peak_bytes: machine::peak_bytes(),
+    };
+    let rows = outcomes.iter().flat_map(|o| o.rows(&scenario.name)).collect();
+    let interrupted = outcomes.len() < seeds.len() || outcomes.iter().any(|o| o.stopped);
+    Ok(Finished {
+        loaded,
+        outcomes,
+        rows,
+        engine,
+        interrupted,
+    })
+}
+
+/// Writes the folder.
+fn fill(folder: &Folder, finished: &Finished<'_>, document: &str) -> Result<(), Failure> {
+    let encoded = |frame: &Frame| {
+        parquet::write(frame).map_err(|e| Failure::Environment(format!("cannot write Parquet: {e}")))
+    };
+    folder.write("summary.json", document.as_bytes())?;
+    let rows = Frame::of_rows(&finished.rows);
+    folder.write("rows.csv", csv::write(&rows).as_bytes())?;
+    folder.write("rows.parquet", &encoded(&rows)?)?;
+    let traces = traces::all(finished);
+    if !traces.is_empty() {
+        let series = Frame::of_traces(&traces);
+        folder.write("series.csv", csv::write(&series).as_bytes())?;
+        folder.write("series.parquet", &encoded(&series)?)?;
+    }
+    folder.write("report.html", page::of(finished).render().as_bytes())
+}
