@@ -279,6 +279,9 @@ pub trait Egress {
         self.enqueue(now, to, handle, len, ecn)?;
         Ok(self.dequeue(now))
     }
+    /// The first instant at which `dequeue` gives a frame as things stand, in the past where it would at once; none
+    /// where nothing is queued. Saves a transmitter that is busy till then a call that would say `Wait`.
+    fn next_at(&self) -> Option<Instant>;
     /// Call when the transmitter can take a frame. Spurious calls are harmless.
     fn dequeue(&mut self, now: Instant) -> Dequeue;
     /// Shuts gates until then: PAUSE all of them, PFC a priority's, pause per output or credit one. `until <= now`

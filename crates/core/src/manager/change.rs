@@ -243,6 +243,8 @@ impl TrafficManager {
     }
 
     /// Frees a draining node that holds nothing any more, and what is then empty above it (rule 27).
+    #[cold]
+    #[inline(never)]
     pub(super) fn retire(&mut self, slot: u32) {
         let mut slot = slot;
         while self.nodes[slot as usize].draining() {

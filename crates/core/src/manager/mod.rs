@@ -31,7 +31,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use flows::{Flows, Standing};
 use moves::Barrier;
-use node::{Inner, Kind, Leaf, NONE, Node, Round, Shapers};
+use node::{Inner, Kind, Leaf, NEVER, NONE, Node, Round, Shapers};
 use queues::Frames;
 
 /// Instants are kept this much later than the caller's, so that what lies before the caller's origin after a
@@ -393,6 +393,12 @@ impl Egress for TrafficManager {
         self.put(now, to, handle, len, ecn)
             .map_err(|reason| Refused { handle, reason })?;
         Ok(self.serve(now))
+    }
+
+    #[inline]
+    fn next_at(&self) -> Option<Instant> {
+        let ready = self.ready_at(ROOT);
+        (ready != NEVER).then(|| Instant::from_ps(ready.saturating_sub(BIAS)))
     }
 
     #[inline]

@@ -190,6 +190,8 @@ impl TrafficManager {
     }
 
     /// A frame that others waited for has left (rule 20).
+    #[cold]
+    #[inline(never)]
     pub(super) fn release(&mut self, frame: u32, now: u64) {
         let mut at = 0;
         while at < self.barriers.len() {

@@ -295,7 +295,7 @@ pub(super) struct Taken {
 }
 
 /// A flow's head frame is gone: charges its bucket (`cost` zero charges nothing) and finds its next instant.
-#[inline]
+#[inline(never)]
 fn take_from_flow(leaf: &mut Leaf, flows: &mut Flows, flow: u32, now: u64, cost: u32) {
     let record = &mut flows.records[flow as usize];
     record.frames -= 1;

@@ -20,7 +20,7 @@ impl TrafficManager {
 
     /// Rules 8 and 10.
     #[inline]
-    fn ready_at(&self, slot: u32) -> u64 {
+    pub(super) fn ready_at(&self, slot: u32) -> u64 {
         let node = &self.nodes[slot as usize];
         let below = if node.is_leaf() {
             self.ready_below_leaf(slot)
@@ -215,6 +215,7 @@ impl TrafficManager {
     }
 
     /// Lets children whose instant has come join, and promotes those whose guarantee has (rule 17).
+    #[inline(never)]
     fn admit_arrivals(&mut self, body: usize, kind: Kind, now: u64) {
         for _ in 0..ARRIVALS_MAX {
             let Some((key, child)) = self.inners[body].waiting.first() else {
@@ -301,6 +302,7 @@ impl TrafficManager {
     }
 
     /// Rule 21.
+    #[inline(never)]
     fn wait(&self, ready: u64) -> Dequeue {
         let until = Instant::from_ps(ready - BIAS);
         let mut slot = ROOT;
