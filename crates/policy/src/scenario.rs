@@ -48,6 +48,8 @@ pub struct Host {
     pub stack_delay_tx: Duration,
     /// From the NIC to the application.
     pub stack_delay_rx: Duration,
+    /// Mean of an exponential time that each frame's way through the stack takes longer, in either direction.
+    pub stack_jitter: Duration,
     /// The NIC.
     pub nic: Nic,
     /// Clock offset of the host in parts per million; scales its line rate and its timers.
@@ -413,6 +415,11 @@ pub struct TcpSettings {
     pub mss_bytes: u32,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window_segments: u32,
+    /// Congestion window at which slow start gives way to congestion avoidance before any loss, bytes; `u64::MAX`:
+    /// slow start goes on until there is one (RFC 5681 3.1).
+    pub slow_start_threshold_bytes: u64,
+    /// By how much congestion avoidance widens the window in a round trip, bytes: at most one segment (RFC 5681 3.1).
+    pub increase_bytes: u32,
     /// Largest congestion and send window, bytes.
     pub send_buffer_bytes: u64,
     /// Window the receiver offers, bytes.

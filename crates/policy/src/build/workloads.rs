@@ -443,6 +443,8 @@ fn tcp_bulk(t: &TcpBulkText, findings: &mut Vec<Diagnostic>) -> WorkloadKind {
             .as_ref()
             .and_then(|n| u32::try_from(n.value.0).ok())
             .unwrap_or(10),
+        slow_start_threshold_bytes: size(t.slow_start_threshold.as_ref(), u64::MAX, 2 * whole, 1 << 30),
+        increase_bytes: size(t.increase.as_ref(), whole, 1, whole) as u32,
         send_buffer_bytes: size(t.send_buffer.as_ref(), 4 << 20, whole, 1 << 30),
         receive_buffer_bytes: size(t.receive_buffer.as_ref(), 6 << 20, whole, 1 << 30),
         rto_min: ms(t.rto_min.as_ref(), 200),

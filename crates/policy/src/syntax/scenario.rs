@@ -81,6 +81,8 @@ table! {
         stack_delay_tx: Time,
         /// From the NIC to the application.
         stack_delay_rx: Time,
+        /// Mean of an exponential time on top of either delay; 0 unless given.
+        stack_jitter: Time,
         /// Clock offset in parts per million.
         clock_ppm: Whole<-1000, 1000>,
         /// Its network interface.

@@ -198,6 +198,10 @@ table! {
         mss: Size,
         /// Initial window in segments; 10 unless given (RFC 6928).
         initial_window: Whole<1, 1000>,
+        /// Slow start ends at this window; only at a loss unless given.
+        slow_start_threshold: Size,
+        /// What congestion avoidance adds in a round trip; one segment unless given, which is the most (RFC 5681).
+        increase: Size,
         /// Largest send window; 4MiB unless given.
         send_buffer: Size,
         /// Window that the receiver offers; 6MiB unless given.

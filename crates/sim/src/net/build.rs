@@ -7,7 +7,7 @@ use super::event::Event;
 use super::flow::{Carried, FlowSpec, Meaning, TCP_PROTOCOL, UDP_PROTOCOL, reverse};
 use super::flow_control::{CreditSender, PauseSender};
 use super::frame::NIL;
-use super::host::{Host, Sending};
+use super::host::{Host, Jitter, Sending};
 use super::line::Line;
 use super::memory::Memory;
 use super::refusal::Refusal;
@@ -80,7 +80,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: &RunOptions) -> Res
     };
     let mut nodes = Vec::with_capacity(count);
     for index in 0..hosts {
-        nodes.push(Node::Host(Box::new(build_host(scenario, index, &ports)?)));
+        nodes.push(Node::Host(Box::new(build_host(scenario, index, seed, &ports)?)));
     }
     for index in 0..scenario.switches.len() {
         let node = (hosts + index) as u32;
@@ -212,7 +212,12 @@ fn end_of(scenario: &Scenario, line: u32) -> &LinkEnd {
     &scenario.links[line as usize / 2].ends[line as usize % 2]
 }
 
-fn build_host(scenario: &Scenario, index: usize, ports: &BTreeMap<u32, Vec<u32>>) -> Result<Host, Refusal> {
+fn build_host(
+    scenario: &Scenario,
+    index: usize,
+    seed: u64,
+    ports: &BTreeMap<u32, Vec<u32>>,
+) -> Result<Host, Refusal> {
     let host = &scenario.hosts[index];
     let item = format!("host {}", host.name);
     let Some(&line) = ports.get(&(index as u32)).and_then(|p| p.first()) else {
@@ -249,6 +254,7 @@ fn build_host(scenario: &Scenario, index: usize, ports: &BTreeMap<u32, Vec<u32>>
         node: index as u32,
         stack_tx_ps: host.stack_delay_tx.as_ps(),
         stack_rx_ps: host.stack_delay_rx.as_ps(),
+        jitter: Jitter::new(Stream::new(seed, index as u64, "stack"), host.stack_jitter.as_ps()),
         transmitter,
         obeys_pause: nic.pause_response == PauseResponse::Obey,
         reaction_ps: nic.pause_reaction.as_ps(),
@@ -563,7 +569,7 @@ fn start_source(
             source: host.sources.len() as u16,
         };
         ctx.push(
-            first.saturating_add(host.stack_tx_ps),
+            first.saturating_add(host.source_lag_ps()),
             Phase::Control,
             sender as u32,
             event,

@@ -14,7 +14,7 @@ use super::event::Event;
 use super::flow::Meaning;
 use super::frame::{CONTROL_BIT, Frame, NIL};
 use super::transmitter::{Started, Transmitter};
-use crate::engine::Phase;
+use crate::engine::{Phase, Stream};
 use crate::results::collect::Cause;
 use crate::workload::{Emission, Source};
 use std::collections::VecDeque;
@@ -73,12 +73,31 @@ impl Sending {
     }
 }
 
+/// What the stack takes longer than its fixed delay: an exponential time drawn for each frame.
+#[derive(Debug)]
+pub(crate) struct Jitter {
+    stream: Stream,
+    mean_ps: f64,
+}
+
+impl Jitter {
+    /// None where the mean is zero.
+    pub(crate) fn new(stream: Stream, mean_ps: u64) -> Option<Self> {
+        (mean_ps > 0).then(|| Self { stream, mean_ps: mean_ps as f64 })
+    }
+
+    fn draw(&mut self) -> u64 {
+        (self.stream.exponential() * self.mean_ps) as u64
+    }
+}
+
 /// An end station.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) node: u32,
     pub(crate) stack_tx_ps: u64,
     pub(crate) stack_rx_ps: u64,
+    pub(crate) jitter: Option<Jitter>,
     pub(crate) transmitter: Transmitter,
     pub(crate) obeys_pause: bool,
     pub(crate) reaction_ps: u64,
@@ -99,12 +118,22 @@ pub(crate) struct Host {
 impl Host {
     /// True where a frame for a sink is only counted, a stack delay after its last bit is in.
     pub(crate) const fn is_direct(&self) -> bool {
-        self.bus_rx.is_none()
+        self.bus_rx.is_none() && self.jitter.is_none()
     }
 
-    /// A source's next frame is due at the NIC.
+    fn jitter(&mut self) -> u64 {
+        self.jitter.as_mut().map_or(0, Jitter::draw)
+    }
+
+    /// How long after an emission its event comes: a stack delay without jitter needs no event of its own.
+    pub(crate) const fn source_lag_ps(&self) -> u64 {
+        if self.jitter.is_none() { self.stack_tx_ps } else { 0 }
+    }
+
+    /// A source's next frame is due at the NIC, or at the stack where that jitters.
     pub(crate) fn source_due(&mut self, ctx: &mut Context, index: u16) {
         let place = usize::from(index);
+        let lag = self.source_lag_ps();
         loop {
             let Some(sending) = self.sources.get_mut(place) else {
                 return;
@@ -113,7 +142,7 @@ impl Host {
                 break;
             }
             let Some(emission) = sending.next else { break };
-            let due = emission.at.as_ps().saturating_add(self.stack_tx_ps);
+            let due = emission.at.as_ps().saturating_add(lag);
             if due > ctx.now {
                 let event = Event::Source {
                     host: self.node,
@@ -132,7 +161,11 @@ impl Host {
                 break;
             }
             if let Some(handle) = self.emit(ctx, place, &emission) {
-                self.enqueue(ctx, handle);
+                if self.jitter.is_none() {
+                    self.enqueue(ctx, handle);
+                } else {
+                    self.submit(ctx, handle);
+                }
             }
             if let Some(sending) = self.sources.get_mut(place) {
                 sending.advance();
@@ -243,6 +276,7 @@ impl Host {
     /// Lets sources go on whose wait for the NIC is over. What they send then was generated then.
     fn unblock(&mut self, ctx: &mut Context) {
         let now = ctx.instant();
+        let lag = self.source_lag_ps();
         for (index, sending) in self.sources.iter_mut().enumerate() {
             let above = sending.blocks_above.unwrap_or(u64::MAX);
             if sending.blocked && self.transmitter.backlog_bytes <= above {
@@ -258,7 +292,7 @@ impl Host {
                     source: index as u16,
                 };
                 ctx.push(
-                    ctx.now.saturating_add(self.stack_tx_ps),
+                    ctx.now.saturating_add(lag),
                     Phase::Control,
                     self.node,
                     event,
@@ -363,8 +397,11 @@ impl Host {
         }
     }
 
-    /// Sends a frame up the stack; it is at its application at `at`.
+    /// Sends a frame up the stack; it is at its application at `at`, or later by the stack's jitter. Frames do not
+    /// overtake each other.
     fn rise(&mut self, ctx: &mut Context, handle: u32, at: u64) {
+        let before = self.up.back().map_or(0, |b| b.0);
+        let at = at.saturating_add(self.jitter()).max(before);
         if at <= ctx.now {
             self.deliver(ctx, handle);
             self.look(ctx);
@@ -409,11 +446,12 @@ impl Host {
 
     /// Sends frames of the application down the stack, those chained to it with it.
     pub(crate) fn submit(&mut self, ctx: &mut Context, handle: u32) {
-        if self.stack_tx_ps == 0 {
+        if self.stack_tx_ps == 0 && self.jitter.is_none() {
             self.enqueue_chain(ctx, handle);
             return;
         }
-        let at = ctx.now.saturating_add(self.stack_tx_ps);
+        let before = self.down.back().map_or(0, |b| b.0);
+        let at = ctx.now.saturating_add(self.stack_tx_ps).saturating_add(self.jitter()).max(before);
         if self.down.is_empty() {
             ctx.push(at, Phase::Arrival, self.node, Event::Submit { host: self.node });
         }

@@ -19,6 +19,8 @@ pub struct NewReno {
     ssthresh: u64,
     counted: u64,
     mss: u64,
+    /// What a window of acknowledged bytes adds in congestion avoidance.
+    increase: u64,
     cwnd_max: u64,
 }
 
@@ -44,8 +46,22 @@ impl CongestionControl {
             ssthresh: u64::MAX,
             counted: 0,
             mss,
+            increase: mss,
             cwnd_max,
         })
+    }
+
+    /// The same with a first slow start threshold, which RFC 5681 3.1 leaves open, and an increase of congestion
+    /// avoidance of at most the one segment that it allows.
+    #[must_use]
+    pub fn growing(mut self, slow_start_threshold: u64, increase: u64) -> Self {
+        match &mut self {
+            Self::NewReno(s) => {
+                s.ssthresh = slow_start_threshold.max(2 * s.mss);
+                s.increase = increase.clamp(1, s.mss);
+            }
+        }
+        self
     }
 
     const fn state(&self) -> &NewReno {
@@ -169,7 +185,7 @@ impl NewReno {
             self.counted += acked;
             if self.counted >= self.cwnd {
                 self.counted -= self.cwnd;
-                self.cwnd += self.mss;
+                self.cwnd += self.increase;
             }
         }
         self.cwnd = self.cwnd.min(self.cwnd_max);
@@ -212,6 +228,20 @@ mod tests {
             c.on_ack(MSS);
         }
         assert_eq!(c.cwnd(), 12_000);
+    }
+
+    #[test]
+    fn a_first_threshold_ends_slow_start_and_the_increase_may_be_less_than_a_segment() {
+        let mut c = CongestionControl::new_reno(MSS, 10, u64::MAX).growing(12 * MSS, 50);
+        c.on_ack(MSS);
+        c.on_ack(MSS);
+        assert_eq!(c.cwnd(), 12_000);
+        for _ in 0..12 {
+            c.on_ack(MSS);
+        }
+        assert_eq!(c.cwnd(), 12_050);
+        let c = CongestionControl::new_reno(MSS, 10, u64::MAX).growing(0, 5 * MSS);
+        assert_eq!(c.ssthresh(), 2 * MSS);
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl Sender {
     /// is its receive buffer; there is no round-trip sample until the first acknowledgement.
     ///
     /// Values that could not work are lifted: the MSS to 1 byte, both buffers to one MSS, the initial window to one
-    /// segment. A piece is cut to whole segments.
+    /// segment, the slow start threshold to two; an increase above one MSS is one MSS. A piece is cut to whole segments.
     #[must_use]
     pub fn new(settings: &TcpSettings, start: Instant, bytes: Option<u64>) -> Self {
         let mss = u64::from(settings.mss_bytes.max(1));
@@ -152,7 +152,10 @@ impl Sender {
             burst: (0, start),
             syn_at: start,
             rtt: RttEstimator::new(settings.rto_min),
-            congestion: CongestionControl::new_reno(mss, segments, send_buffer),
+            congestion: CongestionControl::new_reno(mss, segments, send_buffer).growing(
+                settings.slow_start_threshold_bytes,
+                u64::from(settings.increase_bytes),
+            ),
             scoreboard: Scoreboard::new(mss),
             stats: SenderStats::default(),
         }

@@ -14,6 +14,8 @@ pub(crate) fn settings() -> TcpSettings {
     TcpSettings {
         mss_bytes: 1_000,
         initial_window_segments: 10,
+        slow_start_threshold_bytes: u64::MAX,
+        increase_bytes: 1_000,
         send_buffer_bytes: 1 << 28,
         receive_buffer_bytes: 1 << 28,
         rto_min: Duration::from_ms(200),

@@ -15,6 +15,8 @@ fn tcp() -> TcpSettings {
     TcpSettings {
         mss_bytes: 1_460,
         initial_window_segments: 10,
+        slow_start_threshold_bytes: u64::MAX,
+        increase_bytes: 1_460,
         send_buffer_bytes: 200_000,
         receive_buffer_bytes: 200_000,
         rto_min: Duration::from_us(500),
@@ -127,6 +129,7 @@ fn random_scenario(r: &mut Stream) -> Scenario {
         let host = &mut s.hosts[h];
         host.stack_delay_tx = Duration::from_ns(r.below(2) * r.below(3_000));
         host.stack_delay_rx = Duration::from_ns(r.below(2) * r.below(3_000));
+        host.stack_jitter = Duration::from_ns(r.below(2) * 200);
         host.clock_ppm = r.below(201) as i32 - 100;
         host.nic.policy = policy(r);
         host.nic.transmit_fifo_bytes = r.below(2) * 4_096;

@@ -18,6 +18,7 @@ pub(super) fn host(name: &str) -> Host {
     Host {
         name: name.to_owned(),
         stack_delay_tx: Duration::ZERO,
+        stack_jitter: Duration::ZERO,
         stack_delay_rx: Duration::ZERO,
         nic: Nic {
             policy: None,
@@ -101,7 +102,7 @@ pub(super) fn leaf(parent: u32, rank: u8, weight: u32, gate: u8) -> NodePlan {
         parent: Some(parent),
         kind: NodeKind::Queue(QueuePlan {
             mode: QueueMode::Shared,
-            bytes_max: u64::MAX,
+            bytes_max: 1 << 60,
             frames_max: u32::MAX,
             mark: None,
             gate,
