@@ -60,7 +60,7 @@ fn order_of(plan: &Plan, transfer_bytes_max: u32) -> Plan {
         node.guarantee = None;
         if let NodeKind::Queue(queue) = &mut node.kind {
             queue.mode = QueueMode::Shared;
-            queue.bytes_max = u64::MAX;
+            queue.bytes_max = 1 << 60;
             queue.frames_max = u32::MAX;
             queue.mark = None;
             queue.meter = None;

@@ -2,7 +2,7 @@
 //!
 //! A frame takes `len + 20` byte times of its transmitter: 8 of preamble and start delimiter, the frame, 12 of gap
 //! (IEEE 802.3 clause 4.4.2). Its last bit is on the wire after `8 + len` byte times and in after the propagation
-//! delay. Byte times are kept in picoseconds with 20 fractional bits and each span is rounded up to a picosecond;
+//! delay. Byte times are kept in picoseconds with 20 fractional bits and each span is rounded to the nearest picosecond;
 //! every standard Ethernet rate is a whole number of picoseconds a byte, so that nothing is rounded there.
 //!
 //! Frames of a line arrive in the order in which they were sent: only the head has an event.
@@ -96,7 +96,7 @@ impl Line {
     ) -> Self {
         let million = 1_000_000_i128;
         let scaled = (i128::from(rate_bps) * (million + i128::from(clock_ppm))).max(1) as u128;
-        let byte_ps = ((8_000_000_000_000_u128 * 1_000_000) << FRACTION).div_ceil(scaled);
+        let byte_ps = (((8_000_000_000_000_u128 * 1_000_000) << FRACTION) + scaled / 2) / scaled;
         Self {
             byte_ps: u64::try_from(byte_ps).unwrap_or(u64::MAX),
             rate_bps,
@@ -111,10 +111,10 @@ impl Line {
         }
     }
 
-    /// Picoseconds that `bytes` take, rounded up.
+    /// Picoseconds that `bytes` take, rounded to the nearest.
     #[inline]
     pub(crate) fn time_ps(&self, bytes: u32) -> u64 {
-        ((u128::from(bytes) * u128::from(self.byte_ps) + ((1 << FRACTION) - 1)) >> FRACTION) as u64
+        ((u128::from(bytes) * u128::from(self.byte_ps) + (1 << (FRACTION - 1))) >> FRACTION) as u64
     }
 
     /// Picoseconds of `quanta` pause quanta of 512 bit times at the line's rate.

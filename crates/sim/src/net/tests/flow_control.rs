@@ -88,34 +88,32 @@ fn control_frames_come_two_a_cycle_of_filling_and_draining() {
 
 #[test]
 fn zero_loss_at_the_computed_headroom_and_loss_one_cell_below() {
-    // Headroom of one ingress with memory charged in cells at the last bit in. Worst case: the frame that lifts
-    // occupancy above high comes in while the switch has just begun to send a longest frame towards the sender.
-    let cell = 64_u64;
-    let len = 1_500_u64;
+    let (cell, len, delay_ps) = (64_u64, 1_500_u64, 500_000_u64);
     let cells = len.div_ceil(cell) * cell;
-    let delay_ps = 500_000_u64;
     let high = 10 * cells;
-    let scenario = |headroom: u64| {
+    let scenario = |memory_bytes: u64| {
         let mut s = star(3, Duration::from_ms(3));
-        let mut pause = settings(high, high / 2, PauseScope::PerIngress);
-        pause.quanta = 65_535;
+        let pause = settings(high, high / 2, PauseScope::PerIngress);
         s.switches[0].flow_control = FlowControl::Pfc {
             settings: pause,
             priorities: 1 << 3,
         };
         s.switches[0].cell_bytes = cell as u32;
-        // One sender's share at rest, the frame that crosses it, and the headroom; the other sender is slow.
-        s.switches[0].memory_bytes = high + headroom;
+        s.switches[0].memory_bytes = memory_bytes;
         s.links[0].delay = Duration::from_ps(delay_ps);
         s.links[2].rate_bps = 1_000_000_000;
-        let marks = Marks {
+        let mut load = workload(vec![0], Destination::Host(2), full_rate(len as f64));
+        load.marks = Marks {
             pcp: Some(3),
             ..Marks::default()
         };
-        let mut load = workload(vec![0], Destination::Host(2), full_rate(len as f64));
-        load.marks = marks;
-        // Frames towards the sender, so that the pause frame waits for one.
-        let mut back = workload(vec![1], Destination::Host(0), full_rate(len as f64));
+        // Frames towards the sender, for which pause frames wait; the line has room for both.
+        let kind = WorkloadKind::ConstantRate {
+            frame_bytes: Law::Constant(len as f64),
+            rate_bps: 9.5e9,
+            flows: 1,
+        };
+        let mut back = workload(vec![1], Destination::Host(0), kind);
         back.marks = Marks {
             pcp: Some(0),
             ..Marks::default()
@@ -123,25 +121,21 @@ fn zero_loss_at_the_computed_headroom_and_loss_one_cell_below() {
         s.workloads = vec![load, back];
         s
     };
-    // Frames whose last bit comes in between crossing and the last effect: waiting for the frame on the wire (1,520),
-    // the pause frame (8 + 64), two cable delays, the frame that the sender has begun (8 + 1,500); the drain of the
-    // slow output and the memory of the traffic back are counted apart, so the bound is found by search and held
-    // against the formula.
-    let least = (1..200)
-        .find(|&cells| dropped(&outcome(&scenario(cells * cell), 1)) == 0)
-        .unwrap()
-        * cell;
-    assert_eq!(dropped(&outcome(&scenario(least), 1)), 0);
-    assert!(dropped(&outcome(&scenario(least - cell), 1)) > 0);
-    let span_ps = (1_520 + 72 + 1_508) * BYTE_PS + 2 * delay_ps;
-    let arrivals = span_ps / (1_520 * BYTE_PS) + 1;
-    // The back traffic holds up to two frames; each arrival takes whole cells.
-    let bound = (arrivals + 1 + 2) * cells;
-    assert!(least <= bound, "{least} above the computed {bound}");
+    // After the frame that lifts occupancy above high is in, the pause frame waits for a frame and its gap (1,520
+    // byte times), is in 72 byte times and a delay later, and every frame that the sender has begun by then comes.
+    // The sender's next frame began a gap after the last bit of the one that crossed, a delay ago.
+    let heard_ps = (1_520 + 72) * BYTE_PS + 2 * delay_ps;
+    let begun = (heard_ps - 12 * BYTE_PS) / (1_520 * BYTE_PS) + 1;
+    // The frame that crosses, those that were begun, and two on the way back, of which one is being sent.
+    let headroom = (1 + begun + 2) * cells;
+    assert_eq!(dropped(&outcome(&scenario(high + headroom), 1)), 0);
+    let peak = outcome(&scenario(1_500_000), 1).switches[0].memory_bytes_peak;
     assert!(
-        least + 3 * cells >= bound,
-        "{least} far below the computed {bound}: the formula is idle"
+        peak > high + headroom - 2 * cells,
+        "the formula is far above the need of {peak}"
     );
+    assert_eq!(dropped(&outcome(&scenario(peak), 1)), 0);
+    assert!(dropped(&outcome(&scenario(peak - cell), 1)) > 0);
 }
 
 #[test]
