@@ -21,6 +21,12 @@ pub(crate) fn peak_bytes() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
+/// Lets the peak start anew from what the process holds now, where the system can do that.
+pub(crate) fn forget_peak() {
+    // Where it cannot, the peak is that of the whole process: too much, never too little.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
 /// Memory that can still be had without swapping, bytes.
 pub(crate) fn available_bytes() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")

@@ -5,6 +5,7 @@
 //! stops when asked to and says how it ended.
 
 mod arguments;
+mod bench;
 mod check;
 mod ending;
 mod folder;
@@ -12,6 +13,7 @@ mod interrupt;
 mod machine;
 mod manual;
 mod progress;
+mod reproduce;
 mod run;
 
 use arguments::{Arguments, Command, SchemaKind};
@@ -34,11 +36,12 @@ fn main() -> ExitCode {
 fn carry_out(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(arguments),
+        Command::Bench(arguments) => bench::bench(arguments),
         Command::Check(check) => check::check(check),
         Command::Schema { kind } => schema(*kind),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { subcommand } => manual::page(subcommand.as_deref()),
-        _ => Err(Failure::Usage("not there yet".to_owned())),
     }
 }
 

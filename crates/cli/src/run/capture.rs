@@ -14,7 +14,7 @@ const FILE: &str = "capture.pcapng";
 
 /// A capture that is being written.
 #[derive(Debug)]
-pub(super) struct Capture {
+pub(crate) struct Capture {
     seed: u64,
     part: Part,
     state: Mutex<State>,

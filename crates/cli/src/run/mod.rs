@@ -19,6 +19,7 @@ use clearway_policy::{Diagnostic, Loaded};
 use clearway_report::frame::Frame;
 use clearway_report::{csv, parquet};
 use clearway_sim::Outcome;
+use std::sync::atomic::AtomicBool;
 
 /// What the engine did, and what it took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +61,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map(|f| Capture::open(f, &loaded.scenario, first))
         .transpose()?
         .flatten();
-    let finished = simulate(&loaded, &seeds, threads, capture.as_ref())?;
+    let stop = interrupt::on_signal()?;
+    let finished = simulate(&loaded, &seeds, threads, capture.as_ref(), &stop)?;
     if let Some(capture) = capture {
         capture.close()?;
     }
@@ -109,14 +111,14 @@ pub(crate) fn fits(loaded: &Loaded, threads: usize) -> Result<(), Failure> {
     )))
 }
 
-/// Runs all seeds, with a progress bar, until they are done or an interrupt comes.
+/// Runs all seeds, with a progress bar, until they are done or `stop` is set.
 pub(crate) fn simulate<'a>(
     loaded: &'a Loaded,
     seeds: &[u64],
     threads: usize,
     capture: Option<&Capture>,
+    stop: &AtomicBool,
 ) -> Result<Finished<'a>, Failure> {
-    let stop = interrupt::on_signal()?;
     let scenario = &loaded.scenario;
     let progress = Progress::new(seeds.len() as u64, scenario.duration.as_ps());
     let before = machine::processor_time();
@@ -124,7 +126,7 @@ pub(crate) fn simulate<'a>(
         scenario,
         seeds,
         threads,
-        stop: &stop,
+        stop,
         advance: &|by| progress.advance(by.as_ps()),
         frames: &|seed, records| {
             if let Some(capture) = capture {

@@ -47,19 +47,29 @@ const PORTS_SHOWN: usize = 24;
 pub(super) fn of(finished: &Finished<'_>) -> Vec<Table> {
     let rows: Vec<Row> = finished.rows.iter().filter(|r| shown(r)).cloned().collect();
     let ports = finished.outcomes.first().map_or(0, |o| o.ports.len());
-    let mut tables = vec![pivot("Classes (L2)", &rows, "class", &CLASSES)];
-    tables.push(pivot("Workloads", &rows, "workload", &CALLS));
-    tables.push(pivot("Switches", &rows, "switch", &SWITCHES));
+    let mut tables = vec![table("Classes (L2)", &rows, "class", &CLASSES)];
+    tables.push(table("Workloads", &rows, "workload", &CALLS));
+    tables.push(table("Switches", &rows, "switch", &SWITCHES));
     let busiest = busiest(&rows);
-    let mut table = pivot("Ports (L2; busy: L1)", &busiest, "port", &PORTS);
+    let mut ports_table = table("Ports (L2; busy: L1)", &busiest, "port", &PORTS);
     if ports > PORTS_SHOWN {
-        table.note(format!(
+        ports_table.note(format!(
             "the {PORTS_SHOWN} busiest of {ports} ports; all of them are in rows.csv"
         ));
     }
-    tables.push(table);
+    tables.push(ports_table);
     tables.retain(|table| !table.is_empty());
     tables
+}
+
+/// One table, without the columns that no row has.
+fn table(title: &str, rows: &[Row], scope: &str, columns: &[Column]) -> Table {
+    let has = |(metric, stat, _): &&Column| {
+        rows.iter()
+            .any(|r| r.scope == scope && r.metric == *metric && r.stat == *stat)
+    };
+    let present: Vec<Column> = columns.iter().filter(has).copied().collect();
+    pivot(title, rows, scope, &present)
 }
 
 /// Rates are shown at one layer: L2, and utilisation at L1, where it belongs.
