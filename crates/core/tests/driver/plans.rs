@@ -194,7 +194,7 @@ fn matches(c: &mut impl Choice) -> RuleMatch {
         0 => m.dst_mac = Some(k.dst_mac),
         1 => m.vlan_id = Some(k.vlan_id),
         2 => m.ethertype = Some(k.ethertype),
-        3 => m.dscp = Some(c.draw()),
+        3 => m.dscp = Some(c.draw() | 1 << k.dscp),
         4 => m.protocol = Some(k.protocol),
         5 => m.src_port = Some((1000, k.src_port)),
         6 => {
