@@ -18,6 +18,7 @@ pub(crate) fn check(check: &Check) -> Result<(), Failure> {
         text.push_str(&format!("{}: {}\n", file.display(), tally(&found)));
         findings.extend(found);
     }
+    // Errors come first in the order of severities.
     let worst = findings.iter().map(|f| f.severity).min();
     if check.json {
         let mut document = clearway_report::json::document("check");
@@ -47,12 +48,7 @@ fn findings_of(file: &Path, set: &[String]) -> Result<Vec<Diagnostic>, Failure> 
             file.display()
         )));
     }
-    let found = if scenario {
-        clearway_policy::load(file, set).map(|loaded| loaded.warnings)
-    } else {
-        clearway_policy::load_policy(file).map(|_| Vec::new())
-    };
-    Ok(found.unwrap_or_else(|mistakes| mistakes))
+    Ok(clearway_policy::check_file(file, set))
 }
 
 /// `ok`, or how many of each.
@@ -61,13 +57,12 @@ fn tally(findings: &[Diagnostic]) -> String {
         let count = findings.iter().filter(|f| f.severity == severity).count();
         (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
     };
-    let parts: Vec<String> = [
+    let counts = [
         count(Severity::Error, "error", "errors"),
         count(Severity::Warning, "warning", "warnings"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+        count(Severity::Info, "note", "notes"),
+    ];
+    let parts: Vec<String> = counts.into_iter().flatten().collect();
     if parts.is_empty() {
         "ok".to_owned()
     } else {

@@ -15,7 +15,11 @@ const MARKS_SHOWN: usize = 2000;
 /// The page.
 pub(super) fn of(finished: &Finished<'_>) -> Page {
     let scenario = &finished.loaded.scenario;
-    let mut page = Page::new(format!("Clearway: {}", scenario.name)).paragraph(tables::heading(finished));
+    let mut page = Page::new(format!("Clearway: {}", scenario.name));
+    if !scenario.title.is_empty() {
+        page = page.paragraph(scenario.title.as_str());
+    }
+    page = page.paragraph(tables::measured(finished));
     if let Some(cites) = &scenario.cites {
         page = page.paragraph(format!("Source: {cites}"));
     }

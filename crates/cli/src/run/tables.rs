@@ -114,14 +114,19 @@ pub(super) fn text(finished: &Finished<'_>) -> String {
 }
 
 /// Name, title, what was simulated.
-pub(super) fn heading(finished: &Finished<'_>) -> String {
+fn heading(finished: &Finished<'_>) -> String {
     let scenario = &finished.loaded.scenario;
+    let title = if scenario.title.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", scenario.title)
+    };
+    format!("{}{title}\n{}\n", scenario.name, measured(finished))
+}
+
+/// Seeds, simulated time, warm-up.
+pub(super) fn measured(finished: &Finished<'_>) -> String {
     let time = |ps: u64| humanised(ps as f64 / 1e12, "s", 3, Micro::Ascii);
-    let mut text = scenario.name.clone();
-    if !scenario.title.is_empty() {
-        text.push_str(&format!(": {}", scenario.title));
-    }
-    text.push('\n');
     let seeds = match finished.outcomes.as_slice() {
         [] => "no seed".to_owned(),
         [one] => format!("seed {}", one.seed),
@@ -136,13 +141,11 @@ pub(super) fn heading(finished: &Finished<'_>) -> String {
         .map(|o| o.simulated.as_ps())
         .min()
         .unwrap_or(0);
-    let warmup = scenario.warmup.as_ps();
-    text.push_str(&format!(
-        "{seeds}; {} simulated, the first {} not measured\n",
-        time(simulated),
-        time(warmup)
-    ));
-    text
+    let warmup = match finished.loaded.scenario.warmup.as_ps() {
+        0 => String::new(),
+        ps => format!(", the first {} not measured", time(ps)),
+    };
+    format!("{seeds}; {} simulated{warmup}", time(simulated))
 }
 
 /// What it took.
