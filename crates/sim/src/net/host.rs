@@ -83,7 +83,10 @@ pub(crate) struct Jitter {
 impl Jitter {
     /// None where the mean is zero.
     pub(crate) fn new(stream: Stream, mean_ps: u64) -> Option<Self> {
-        (mean_ps > 0).then(|| Self { stream, mean_ps: mean_ps as f64 })
+        (mean_ps > 0).then(|| Self {
+            stream,
+            mean_ps: mean_ps as f64,
+        })
     }
 
     fn draw(&mut self) -> u64 {
@@ -127,7 +130,11 @@ impl Host {
 
     /// How long after an emission its event comes: a stack delay without jitter needs no event of its own.
     pub(crate) const fn source_lag_ps(&self) -> u64 {
-        if self.jitter.is_none() { self.stack_tx_ps } else { 0 }
+        if self.jitter.is_none() {
+            self.stack_tx_ps
+        } else {
+            0
+        }
     }
 
     /// A source's next frame is due at the NIC, or at the stack where that jitters.
@@ -160,15 +167,21 @@ impl Host {
                 self.blocked += 1;
                 break;
             }
-            if let Some(handle) = self.emit(ctx, place, &emission) {
-                if self.jitter.is_none() {
-                    self.enqueue(ctx, handle);
-                } else {
-                    self.submit(ctx, handle);
-                }
-            }
-            if let Some(sending) = self.sources.get_mut(place) {
-                sending.advance();
+            let handle = self.emit(ctx, place, &emission);
+            let Some(sending) = self.sources.get_mut(place) else {
+                return;
+            };
+            sending.advance();
+            let alone = sending
+                .next
+                .is_none_or(|e| e.at.as_ps().saturating_add(lag) > ctx.now);
+            let Some(handle) = handle else { continue };
+            if self.jitter.is_some() {
+                self.submit(ctx, handle);
+            } else if alone && self.bus_tx.is_none() {
+                self.offer_nic(ctx, handle);
+            } else {
+                self.enqueue(ctx, handle);
             }
         }
         self.look(ctx);
@@ -226,10 +239,40 @@ impl Host {
     /// Puts a frame into the NIC's queues.
     #[inline]
     fn enter_nic(&mut self, ctx: &mut Context, handle: u32) {
-        let now = ctx.now;
-        let Some(frame) = ctx.frames.get_mut(handle) else {
+        let Some((len, hop, gate)) = self.at_nic(ctx, handle) else {
             return;
         };
+        if let Err(reason) = self.transmitter.enqueue(ctx, handle, len, hop, gate) {
+            ctx.lose(handle, Cause::Refused(reason), self.node);
+        }
+    }
+
+    /// The same for a frame that comes alone at this instant: it may go on the wire at once.
+    #[inline]
+    fn offer_nic(&mut self, ctx: &mut Context, handle: u32) {
+        let Some((len, hop, gate)) = self.at_nic(ctx, handle) else {
+            return;
+        };
+        match self.transmitter.offer(ctx, handle, len, hop, gate) {
+            Ok(None | Some(Started::Nothing)) => {}
+            Ok(Some(Started::Frame(_))) => {
+                if self.blocked > 0 {
+                    self.unblock(ctx);
+                }
+            }
+            Ok(Some(Started::Dropped { handle, .. })) => {
+                ctx.lose(handle, Cause::Aged, self.node);
+                self.pump(ctx);
+            }
+            Err(reason) => ctx.lose(handle, Cause::Refused(reason), self.node),
+        }
+    }
+
+    /// Writes down that a frame is at the NIC: its length, hop and gate.
+    #[inline]
+    fn at_nic(&mut self, ctx: &mut Context, handle: u32) -> Option<(u32, u32, u8)> {
+        let now = ctx.now;
+        let frame = ctx.frames.get_mut(handle)?;
         frame.nic_entry = now;
         frame.queued = now;
         frame.chain = NIL;
@@ -240,9 +283,7 @@ impl Host {
         } else {
             pcp
         };
-        if let Err(reason) = self.transmitter.enqueue(ctx, handle, len, hop, gate) {
-            ctx.lose(handle, Cause::Refused(reason), self.node);
-        }
+        Some((len, hop, gate))
     }
 
     /// Lets the host interface and the transmitter look at what is new.
@@ -291,12 +332,7 @@ impl Host {
                     host: self.node,
                     source: index as u16,
                 };
-                ctx.push(
-                    ctx.now.saturating_add(lag),
-                    Phase::Control,
-                    self.node,
-                    event,
-                );
+                ctx.push(ctx.now.saturating_add(lag), Phase::Control, self.node, event);
             }
         }
     }
@@ -451,7 +487,11 @@ impl Host {
             return;
         }
         let before = self.down.back().map_or(0, |b| b.0);
-        let at = ctx.now.saturating_add(self.stack_tx_ps).saturating_add(self.jitter()).max(before);
+        let at = ctx
+            .now
+            .saturating_add(self.stack_tx_ps)
+            .saturating_add(self.jitter())
+            .max(before);
         if self.down.is_empty() {
             ctx.push(at, Phase::Arrival, self.node, Event::Submit { host: self.node });
         }

@@ -319,12 +319,9 @@ impl Switch {
         }
         let transmitter = &mut self.ports[usize::from(out.port)].transmitter;
         let gate = transmitter.gate_of(ctx, pcp, out.next);
-        match transmitter.enqueue(ctx, handle, len, hop, gate) {
-            Ok(()) => {
-                if transmitter.looks_now(ctx) {
-                    self.pump(ctx, out.port);
-                }
-            }
+        match transmitter.offer(ctx, handle, len, hop, gate) {
+            Ok(None | Some(Started::Nothing)) => {}
+            Ok(Some(started)) => self.go_on(ctx, out.port, started),
             Err(reason) => {
                 if self.memory.threshold != Threshold::Shared {
                     let port = &mut self.ports[usize::from(out.port)];
@@ -348,8 +345,16 @@ impl Switch {
 
     /// Lets a transmitter look.
     fn pump(&mut self, ctx: &mut Context, port: u16) {
+        let started = self.ports[usize::from(port)].transmitter.start(ctx);
+        self.go_on(ctx, port, started);
+    }
+
+    /// Settles what a transmitter started, and lets it look again after a drop.
+    #[inline]
+    fn go_on(&mut self, ctx: &mut Context, port: u16, started: Started) {
+        let mut started = started;
         loop {
-            match self.ports[usize::from(port)].transmitter.start(ctx) {
+            match started {
                 Started::Nothing => return,
                 Started::Frame(departure) => {
                     self.departed(ctx, port, &departure);
@@ -363,6 +368,7 @@ impl Switch {
                     self.discard(ctx, handle, Cause::Aged);
                 }
             }
+            started = self.ports[usize::from(port)].transmitter.start(ctx);
         }
     }
 

@@ -18,8 +18,8 @@ use crate::engine::Phase;
 use crate::net::flow::Meaning;
 use crate::results::CaptureRecord;
 use clearway_core::{
-    Classify, Dequeue, Ecn, Egress, FrameHandle, GateSet, Instant, Plan, PlanError, RefuseReason, Target,
-    TrafficManager, WaitReason,
+    Classify, Dequeue, Ecn, Egress, FrameHandle, GateSet, Instant, Plan, PlanError, RefuseReason, Refused,
+    Target, TrafficManager, WaitReason,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -129,6 +129,15 @@ impl Selection {
         }
     }
 
+    /// When a frame can leave as far as its traffic manager knows; zero where it does not say.
+    #[inline]
+    fn next_at(&self) -> u64 {
+        match self {
+            Self::Fifo(_) => 0,
+            Self::Manager(m) => m.manager.next_at().map_or(0, Instant::as_ps),
+        }
+    }
+
     pub(crate) fn pause(&mut self, now: u64, set: u64, until: u64) {
         match self {
             Self::Fifo(fifo) => fifo.gates.pause(now, set, until, 0),
@@ -203,27 +212,38 @@ impl Managed {
         }
     }
 
+    /// Hands the frame to the manager by `call`, with a fresh target where the known one went stale.
     #[inline]
-    fn enqueue(&mut self, ctx: &mut Context, handle: u32, len: u32, hop: u32) -> Result<(), RefuseReason> {
-        let now = ctx.instant();
-        let Some(frame) = ctx.frames.get(handle).copied() else {
-            return Err(RefuseReason::FrameLength);
-        };
+    fn hand_over<T>(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        hop: u32,
+        call: impl Fn(&mut TrafficManager, Target, Ecn) -> Result<T, Refused>,
+    ) -> Result<(Target, T), RefuseReason> {
         for _ in 0..2 {
-            let target = self.target_of(ctx, &frame, hop)?;
-            match self
-                .manager
-                .enqueue(now, target, FrameHandle(handle), len, frame.ecn)
-            {
-                Ok(queue) => {
-                    if let Some((bytes, max)) = self.backlog.get_mut(queue.slot()) {
-                        *bytes += u64::from(len);
-                        *max = (*max).max(*bytes);
-                    }
-                    return Ok(());
+            let Some(frame) = ctx.frames.get(handle) else {
+                return Err(RefuseReason::FrameLength);
+            };
+            let ecn = frame.ecn;
+            let known = if self.targets.is_some() {
+                None
+            } else {
+                ctx.hops[hop as usize].target
+            };
+            let target = match known {
+                Some(target) => target,
+                None => {
+                    let frame = *frame;
+                    self.target_of(ctx, &frame, hop)?
                 }
+            };
+            match call(&mut self.manager, target, ecn) {
+                Ok(answer) => return Ok((target, answer)),
                 Err(refused) if refused.reason == RefuseReason::StaleTarget => {
-                    self.forget_target(ctx, &frame, hop)
+                    if let Some(frame) = ctx.frames.get(handle).copied() {
+                        self.forget_target(ctx, &frame, hop);
+                    }
                 }
                 Err(refused) => return Err(refused.reason),
             }
@@ -232,8 +252,43 @@ impl Managed {
     }
 
     #[inline]
+    fn enqueue(&mut self, ctx: &mut Context, handle: u32, len: u32, hop: u32) -> Result<(), RefuseReason> {
+        let now = ctx.instant();
+        let (target, _) = self.hand_over(ctx, handle, hop, |manager, target, ecn| {
+            manager.enqueue(now, target, FrameHandle(handle), len, ecn)
+        })?;
+        self.count_in(target, len);
+        Ok(())
+    }
+
+    /// Queues a frame and takes the next: what `enqueue` and `next` do.
+    #[inline]
+    fn forward(&mut self, ctx: &mut Context, handle: u32, len: u32, hop: u32) -> Result<Next, RefuseReason> {
+        let now = ctx.instant();
+        let (target, answer) = self.hand_over(ctx, handle, hop, |manager, target, ecn| {
+            manager.forward(now, target, FrameHandle(handle), len, ecn)
+        })?;
+        self.count_in(target, len);
+        Ok(self.count_out(answer))
+    }
+
+    #[inline]
+    fn count_in(&mut self, target: Target, len: u32) {
+        if let Some((bytes, max)) = self.backlog.get_mut(target.queue.slot()) {
+            *bytes += u64::from(len);
+            *max = (*max).max(*bytes);
+        }
+    }
+
+    #[inline]
     fn next(&mut self, now: u64) -> Next {
-        match self.manager.dequeue(Instant::from_ps(now)) {
+        let answer = self.manager.dequeue(Instant::from_ps(now));
+        self.count_out(answer)
+    }
+
+    #[inline]
+    fn count_out(&mut self, answer: Dequeue) -> Next {
+        match answer {
             Dequeue::Frame(d) => {
                 let slot = d.queue.slot();
                 if let Some((bytes, _)) = self.backlog.get_mut(slot) {
@@ -335,6 +390,8 @@ pub(crate) struct Transmitter {
     /// Instant of the live wake-up.
     wake: u64,
     blocked_since: u64,
+    /// No gate is shut after this instant.
+    open_from: u64,
     pub(crate) gates: Gates,
     pub(crate) backlog_bytes: u64,
     /// The first transmitter of its frames' paths: sets the instants of entry and first bit.
@@ -386,6 +443,7 @@ impl Transmitter {
             busy_until: 0,
             wake: NEVER,
             blocked_since: NEVER,
+            open_from: 0,
             gates: Gates::default(),
             backlog_bytes: 0,
             source,
@@ -412,10 +470,7 @@ impl Transmitter {
         gate: u8,
     ) -> Result<(), RefuseReason> {
         self.selection.enqueue(ctx, handle, len, hop, gate)?;
-        self.backlog_bytes += u64::from(len);
-        if self.backlog_bytes > self.counters.backlog_bytes_max && ctx.now >= ctx.warmup {
-            self.counters.backlog_bytes_max = self.backlog_bytes;
-        }
+        self.note_backlog(ctx, len);
         Ok(())
     }
 
@@ -432,9 +487,7 @@ impl Transmitter {
             if self.behind.is_some() {
                 return true;
             }
-            if self.wake > self.busy_until {
-                self.wake_at(ctx, self.busy_until);
-            }
+            self.wake_when_free(ctx);
             return false;
         }
         if self.wake <= now {
@@ -470,8 +523,60 @@ impl Transmitter {
         }
     }
 
+    /// Sets the wake-up for when the wire is free and something can leave. Where a gate is shut then, the transmitter
+    /// looks as soon as the wire is free, so that the span is counted as lost to pause.
+    #[inline]
+    fn wake_when_free(&mut self, ctx: &mut Context) {
+        let plain = !self.control.is_empty() || self.behind.is_some() || self.open_from > self.busy_until;
+        let at = if plain {
+            self.busy_until
+        } else {
+            self.selection.next_at().max(self.busy_until)
+        };
+        self.wake_at(ctx, at);
+    }
+
+    /// Queues a frame, and puts one on the wire at once where nothing that is due at this instant could come first: the
+    /// same as `enqueue`, `looks_now` and `start`, in a shorter way. `Ok(None)`: queued, and nobody needs to look.
+    #[inline]
+    pub(crate) fn offer(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        len: u32,
+        hop: u32,
+        gate: u8,
+    ) -> Result<Option<Started>, RefuseReason> {
+        let now = ctx.now;
+        let free = now >= self.busy_until && self.backlog_bytes == 0 && self.behind.is_none();
+        let alone = free && self.control.is_empty() && self.wake > now;
+        if alone
+            && let Selection::Manager(managed) = &mut self.selection
+            && ctx.events.peek().is_none_or(|at| at.as_ps() > now)
+        {
+            let next = managed.forward(ctx, handle, len, hop)?;
+            self.note_backlog(ctx, len);
+            return Ok(Some(self.started(ctx, next)));
+        }
+        self.enqueue(ctx, handle, len, hop, gate)?;
+        Ok(if self.looks_now(ctx) {
+            Some(self.start(ctx))
+        } else {
+            None
+        })
+    }
+
+    #[inline]
+    fn note_backlog(&mut self, ctx: &Context, len: u32) {
+        self.backlog_bytes += u64::from(len);
+        if self.backlog_bytes > self.counters.backlog_bytes_max && ctx.now >= ctx.warmup {
+            self.counters.backlog_bytes_max = self.backlog_bytes;
+        }
+    }
+
     /// Shuts or opens gates at `now`.
     pub(crate) fn pause(&mut self, ctx: &Context, set: u64, until: u64) {
+        self.open_from = self.open_from.max(until);
         self.gates.pause(ctx.now, set, until, ctx.warmup);
         self.selection.pause(ctx.now, set, until);
         if let Some(behind) = &mut self.behind {
@@ -556,6 +661,13 @@ impl Transmitter {
             Some(behind) => behind.fifo.next(now),
             None => self.selection.next(now),
         };
+        self.started(ctx, next)
+    }
+
+    /// Does what the answer of the queues asks for.
+    #[inline]
+    fn started(&mut self, ctx: &mut Context, next: Next) -> Started {
+        let now = ctx.now;
         match next {
             Next::Frame {
                 handle,
@@ -570,7 +682,7 @@ impl Transmitter {
                     behind.leaving = len;
                 }
                 if self.backlog_bytes > 0 || !self.control.is_empty() {
-                    self.wake_at(ctx, self.busy_until);
+                    self.wake_when_free(ctx);
                 }
                 Started::Frame(departure)
             }

@@ -26,6 +26,7 @@ fn every_byte_arrives_on_any_path_that_delivers_at_all() {
             ecn: draws.chance(0.5),
             sack: draws.chance(0.5),
             option_bytes: 12,
+            ..settings()
         };
         let most = [0.0, 0.02, 0.2];
         let path = PathSettings {
