@@ -111,7 +111,7 @@ enum Body {
         g: Vec<usize>,
         x: Vec<usize>,
     },
-    Leaf(Leaf),
+    Leaf(Box<Leaf>),
 }
 
 #[derive(Clone, Debug)]
@@ -239,12 +239,12 @@ impl Model {
                 g: Vec::new(),
                 x: Vec::new(),
             },
-            NodeKind::Queue(queue) => Body::Leaf(Leaf {
+            NodeKind::Queue(queue) => Body::Leaf(Box::new(Leaf {
                 plan: queue.clone(),
                 meter: queue.meter.map(|m| Meter::new(m.kind)),
                 fifo: Vec::new(),
                 moved_out: 0,
-            }),
+            })),
         };
         self.nodes[slot] = Some(Node {
             name,

@@ -74,7 +74,8 @@ fn a_frame_waits_for_at_most_one_frame_of_lower_priority() {
         let mut manager = TrafficManager::new(&plan(NodeKind::Strict, &[1; RANKS], 1_500)).expect("valid");
         let targets = targets(&mut manager, RANKS);
         // Rank, entry, and for each frame that went onto the wire: rank, start and end.
-        let (mut entered, mut wire): (Vec<(usize, u64)>, Vec<(u32, u64, u64)>) = (Vec::new(), Vec::new());
+        let mut entered: Vec<(usize, u64)> = Vec::new();
+        let mut wire: Vec<(u32, u64, u64)> = Vec::new();
         let (mut next_in, mut free) = (0_u64, 0_u64);
         for _ in 0..2_000 {
             if next_in <= free {
