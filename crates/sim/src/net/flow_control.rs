@@ -150,11 +150,18 @@ impl PauseSender {
         }
     }
 
-    /// When an XOFF sent at `now` has to be sent again, for pause time `pause_ps`; notes it.
-    pub(crate) fn refresh_at(&mut self, port: u16, account: u8, now: u64, pause_ps: u64) -> Option<u64> {
+    /// When an XOFF sent at `now` has to be sent again, for pause time `pause_ps`; notes it. At least `least_ps` lies
+    /// between two, whatever the settings say: a line has to carry more than control frames.
+    pub(crate) fn refresh_at(
+        &mut self,
+        port: u16,
+        account: u8,
+        now: u64,
+        pause_ps: u64,
+        least_ps: u64,
+    ) -> Option<u64> {
         let before = self.settings.refresh_before?;
-        // At least one quantum's worth of time between two, whatever the settings say.
-        let span = pause_ps.saturating_sub(before.as_ps()).max(pause_ps / 65_536 + 1);
+        let span = pause_ps.saturating_sub(before.as_ps()).max(least_ps.max(1));
         let place = self.place(port, account);
         self.due[place] = now.saturating_add(span);
         Some(self.due[place])

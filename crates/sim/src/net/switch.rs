@@ -2,8 +2,8 @@
 //!
 //! Store and forward: a frame is ready at its egress a forwarding delay after its last bit came in. Cut-through:
 //! where the ingress is at least as fast as the egress and the egress is idle, a frame may leave a forwarding delay
-//! after its header (14 bytes) came in; it is charged from then until its last bit is out. A frame is charged once,
-//! in cells, however many ports it leaves by, and freed when the last bit of the last copy is out.
+//! after its header (14 bytes) came in; it is charged from then until its last bit is out. A frame that is all in by
+//! then is stored and forwarded. A frame is charged once, in cells, however many ports it leaves by, and freed when the last bit of the last copy is out.
 //!
 //! Sources: IEEE 802.1Q clause 8.6 (forwarding), IEEE 802.3 annex 31B and IEEE 802.1Q clause 36 (pause). Left out:
 //! address learning (paths are computed before the run), ingress queues, a fabric slower than its ports.
@@ -11,7 +11,7 @@
 use super::context::{Context, Shared};
 use super::event::Event;
 use super::flow_control::{AccountBy, CreditSender, PauseSender};
-use super::frame::{CONTROL_BIT, Control, NIL};
+use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, NIL, WIRE_OVERHEAD};
 use super::line::{self, Part};
 use super::memory::{Memory, Release};
 use super::transmitter::{Departure, Started, Transmitter};
@@ -109,9 +109,9 @@ impl Switch {
         let len = frame.len;
         match part {
             Part::Last => {
-                if self.charge == Charge::LastBit {
+                // Charged already where its first part was told of.
+                if frame.charged == 0 {
                     frame.ingress = port;
-                    frame.charged = 0;
                     let cells = self.memory.cells_of(len);
                     if !self.charge(ctx, handle, cells, port) {
                         return;
@@ -474,7 +474,8 @@ impl Switch {
         let line = self.ports[usize::from(port)].transmitter.line;
         // The neighbour counts quanta at the rate of the line on which it is to be silent.
         let pause_ps = ctx.lines[(line ^ 1) as usize].quanta_ps(pause.quanta());
-        if let Some(at) = pause.refresh_at(port, account, ctx.now, pause_ps) {
+        let frame_ps = ctx.lines[line as usize].time_ps(CONTROL_LEN + WIRE_OVERHEAD);
+        if let Some(at) = pause.refresh_at(port, account, ctx.now, pause_ps, 2 * frame_ps) {
             ctx.push(at, Phase::Control, self.node, Event::Refresh { line });
         }
     }

@@ -817,6 +817,7 @@ impl Transmitter {
         let queued = frame.queued;
         frame.hop = ctx.hops[frame.hop as usize].next;
         frame.chain = NIL;
+        frame.charged = 0;
         if let Some(credits) = &mut self.credits {
             let output = ctx.hops.get(frame.hop as usize).map_or(0, |h| h.port as u8);
             spent = credits.spend(output, len).then_some(output);
