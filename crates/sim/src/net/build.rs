@@ -372,7 +372,7 @@ fn join(scenario: &Scenario, nodes: &mut [Node], ctx: &mut Context) {
             FlowControl::Credits { bytes_per_output, .. } => (
                 true,
                 Some(Credits {
-                    bytes: vec![bytes_per_output; outputs],
+                    bytes: vec![i64::try_from(bytes_per_output).unwrap_or(i64::MAX); outputs],
                     frame_bytes_max: longest,
                 }),
             ),

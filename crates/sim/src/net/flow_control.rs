@@ -199,14 +199,22 @@ impl CreditSender {
         })
     }
 
-    /// Notes freed bytes and says how many to return now.
-    pub(crate) fn free(&mut self, ingress: u16, output: u8, len: u32) -> Option<u64> {
+    /// Notes freed bytes. True where enough came together for an output that credit is to be returned now: what is owed
+    /// for every output, since one control frame has room for all.
+    pub(crate) fn free(&mut self, ingress: u16, output: u8, len: u32) -> bool {
         if !self.takes[usize::from(ingress)] {
-            return None;
+            return false;
         }
         let owed = &mut self.owed[usize::from(ingress) * self.ports + usize::from(output)];
         *owed += u64::from(len);
-        (*owed >= self.return_bytes).then(|| std::mem::take(owed))
+        *owed >= self.return_bytes
+    }
+
+    /// Takes what is owed to the neighbour at `ingress` for the next output from `from` on: the output and the bytes.
+    pub(crate) fn take_owed(&mut self, ingress: u16, from: usize) -> Option<(u8, u64)> {
+        let row = usize::from(ingress) * self.ports;
+        let output = (from..self.ports).find(|output| self.owed[row + output] > 0)?;
+        Some((output as u8, std::mem::take(&mut self.owed[row + output])))
     }
 }
 
@@ -264,19 +272,19 @@ mod tests {
     }
 
     #[test]
-    fn credits_are_returned_in_lumps() {
+    fn credits_are_returned_in_lumps_for_all_outputs_at_once() {
         let control = FlowControl::Credits {
             bytes_per_output: 4_000,
             return_bytes: 1_000,
         };
         let mut sender = CreditSender::new(&control, 2).unwrap();
-        assert_eq!(
-            sender.free(0, 1, 2_000),
-            None,
-            "the neighbour does not send by credit"
-        );
+        assert!(!sender.free(0, 1, 2_000), "the neighbour does not send by credit");
         sender.takes[0] = true;
-        assert_eq!(sender.free(0, 1, 999), None);
-        assert_eq!(sender.free(0, 1, 1), Some(1_000));
+        assert!(!sender.free(0, 1, 999));
+        assert!(!sender.free(0, 0, 700));
+        assert!(sender.free(0, 1, 1));
+        assert_eq!(sender.take_owed(0, 0), Some((0, 700)));
+        assert_eq!(sender.take_owed(0, 1), Some((1, 1_000)));
+        assert_eq!(sender.take_owed(0, 0), None);
     }
 }

@@ -64,7 +64,16 @@ pub(crate) enum Control {
         output: u8,
         /// Bytes.
         bytes: u64,
+        /// It rides in the control frame of the credit before it.
+        joined: bool,
     },
+}
+
+impl Control {
+    /// It came in the frame of the message before it.
+    pub(crate) const fn is_joined(self) -> bool {
+        matches!(self, Self::Credit { joined: true, .. })
+    }
 }
 
 /// Bit that tells a control frame from a data frame where both are named by one number.

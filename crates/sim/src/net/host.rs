@@ -369,7 +369,7 @@ impl Host {
             return;
         };
         if !self.obeys_pause {
-            self.transmitter.ignore();
+            self.transmitter.ignore(control);
             return;
         }
         if self.transmitter.hear(ctx, control, self.reaction_ps) && self.transmitter.looks_now(ctx) {

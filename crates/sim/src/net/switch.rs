@@ -437,14 +437,30 @@ impl Switch {
             }
         }
         if let Some(credits) = &mut self.credits {
-            if let Some(bytes) = credits.free(release.ingress, release.account, release.len) {
-                let credit = Control::Credit {
-                    output: release.account,
-                    bytes,
-                };
-                self.send_control(ctx, release.ingress, credit);
+            if credits.free(release.ingress, release.account, release.len) {
+                self.return_credit(ctx, release.ingress);
             }
         }
+    }
+
+    /// Returns everything that is owed to the neighbour at a port.
+    fn return_credit(&mut self, ctx: &mut Context, port: u16) {
+        let Some(credits) = &mut self.credits else { return };
+        let transmitter = &mut self.ports[usize::from(port)].transmitter;
+        let mut from = 0;
+        while let Some((output, bytes)) = credits.take_owed(port, from) {
+            from = usize::from(output) + 1;
+            let credit = Control::Credit {
+                output,
+                bytes,
+                joined: false,
+            };
+            ctx.collector.mark(ctx.now, transmitter.line, credit);
+            if let Ok(handle) = ctx.controls.insert(credit) {
+                transmitter.send_control(handle);
+            }
+        }
+        self.pump(ctx, port);
     }
 
     /// Sends XOFF or XON to every port that it concerns.

@@ -407,8 +407,8 @@ pub(crate) struct Transmitter {
 /// Credits that a source has left for each output of the switch it sends to.
 #[derive(Clone, Debug)]
 pub(crate) struct Credits {
-    /// Bytes by output.
-    pub(crate) bytes: Vec<u64>,
+    /// Bytes by output; below zero where frames of a queue that no output's gate holds went beyond it.
+    pub(crate) bytes: Vec<i64>,
     /// An output with less is not sent to.
     pub(crate) frame_bytes_max: u32,
 }
@@ -419,8 +419,8 @@ impl Credits {
         let Some(bytes) = self.bytes.get_mut(usize::from(output)) else {
             return false;
         };
-        *bytes = bytes.saturating_sub(u64::from(len));
-        *bytes < u64::from(self.frame_bytes_max)
+        *bytes = bytes.saturating_sub(i64::from(len));
+        *bytes < i64::from(self.frame_bytes_max)
     }
 }
 
@@ -596,7 +596,7 @@ impl Transmitter {
 
     /// A control frame for this transmitter came in. True where it took effect at once.
     pub(crate) fn hear(&mut self, ctx: &mut Context, control: Control, reaction_ps: u64) -> bool {
-        if ctx.now >= ctx.warmup {
+        if ctx.now >= ctx.warmup && !control.is_joined() {
             self.counters.pause_frames_received += 1;
         }
         // The time runs from here on; the reaction delays only the effect.
@@ -615,8 +615,8 @@ impl Transmitter {
     }
 
     /// A control frame came in that this station does not obey.
-    pub(crate) const fn ignore(&mut self) {
-        self.counters.pause_frames_received += 1;
+    pub(crate) const fn ignore(&mut self, control: Control) {
+        self.counters.pause_frames_received += !control.is_joined() as u64;
     }
 
     /// The reaction time of the oldest control frame is over.
@@ -626,13 +626,13 @@ impl Transmitter {
                 let until = at + ctx.lines[self.line as usize].quanta_ps(quanta);
                 self.pause(ctx, gates, until);
             }
-            Some((_, Control::Credit { output, bytes })) => {
+            Some((_, Control::Credit { output, bytes, .. })) => {
                 let Some(credits) = &mut self.credits else { return };
                 let Some(left) = credits.bytes.get_mut(usize::from(output)) else {
                     return;
                 };
-                *left += bytes;
-                if *left >= u64::from(credits.frame_bytes_max) {
+                *left = left.saturating_add_unsigned(bytes);
+                if *left >= i64::from(credits.frame_bytes_max) {
                     self.pause(ctx, 1 << (output & 63), 0);
                 }
             }
@@ -866,6 +866,17 @@ impl Transmitter {
             self.counters.pause_frames_sent += 1;
         }
         line::launch(ctx, self.line, handle | CONTROL_BIT, CONTROL_LEN);
+        // Credits that wait go out in one frame: it has room for every output.
+        if matches!(ctx.controls.get(handle), Some(Control::Credit { .. })) {
+            while let Some(&next) = self.control.front() {
+                let Some(Control::Credit { joined, .. }) = ctx.controls.get_mut(next) else {
+                    break;
+                };
+                *joined = true;
+                let _ = self.control.pop_front();
+                line::launch(ctx, self.line, next | CONTROL_BIT, CONTROL_LEN);
+            }
+        }
         if self.backlog_bytes > 0 || !self.control.is_empty() {
             self.wake_at(ctx, self.busy_until);
         }
