@@ -270,7 +270,7 @@ table! {
     CreditTable {
         /// Bytes that each source may have under way for one output.
         per_output: Size = required,
-        /// Least credit that a control frame returns; one longest frame unless given.
+        /// Credit owed for one output from which on a control frame returns all that is owed; one longest frame unless given.
         return_min: Size,
     }
 }
