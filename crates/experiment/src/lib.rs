@@ -4,10 +4,12 @@
 //! * [`headers`]: the bytes that a simulated frame would begin with;
 //! * [`run`]: a scenario with several seeds;
 //! * [`seeds`]: rows of several seeds brought together;
-//! * [`reproduce`]: what documents publish beside what the model predicts.
+//! * [`reproduce`]: what documents publish beside what the model predicts;
+//! * [`t4_qos`]: the experiment of the T4 paper.
 
 pub mod cores;
 pub mod headers;
 pub mod reproduce;
 pub mod run;
 pub mod seeds;
+pub mod t4_qos;
