@@ -12,7 +12,7 @@
 use super::context::Context;
 use super::event::Event;
 use super::frame::NIL;
-use super::transmitter::{Next, Selection};
+use super::selection::{Next, Selection};
 use crate::engine::Phase;
 use clearway_core::plan::{NodeKind, QueueMode};
 use clearway_core::{Plan, PlanError, RefuseReason};

@@ -5,9 +5,9 @@
 //! the plans, flow records, histograms, samples) and what a memory full of short frames would hold; a source queue
 //! that grows without end is not in it.
 
-use super::build::receivers;
 use super::flow::{Flow, Hop};
 use super::frame::Frame;
+use super::sources::receivers;
 use clearway_policy::scenario::{Law, Scenario, Workload, WorkloadKind};
 use std::collections::VecDeque;
 

@@ -3,7 +3,7 @@
 //! Its head waits while the head's gate is shut, and everything behind waits with it.
 
 use super::gates::Gates;
-use super::transmitter::Next;
+use super::selection::Next;
 use std::collections::VecDeque;
 
 /// Frames in order of arrival.

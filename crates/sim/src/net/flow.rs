@@ -300,10 +300,10 @@ impl Context {
         } else {
             self.make_call(&spec, requester)?
         };
-        if replayed.is_some() {
-            if let Some(carried) = self.carried.get_mut(workload as usize) {
-                carried.known.insert((key, emission.destination), flow);
-            }
+        if replayed.is_some()
+            && let Some(carried) = self.carried.get_mut(workload as usize)
+        {
+            carried.known.insert((key, emission.destination), flow);
         }
         Some(flow)
     }

@@ -83,7 +83,7 @@ pub(crate) struct Jitter {
 impl Jitter {
     /// None where the mean is zero.
     pub(crate) fn new(stream: Stream, mean_ps: u64) -> Option<Self> {
-        (mean_ps > 0).then(|| Self {
+        (mean_ps > 0).then_some(Self {
             stream,
             mean_ps: mean_ps as f64,
         })

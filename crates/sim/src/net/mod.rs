@@ -3,12 +3,13 @@
 //! A model changes its own state and the [`context`](self) it is handed, never another node. Nodes and events are
 //! closed enums, frames live in a slab, and an event is a small `Copy` value that says what became due.
 //!
-//! * `line`: one direction of a cable; `transmitter`: one egress with its traffic manager, control slot and wire;
+//! * `line`: one direction of a cable; `transmitter`: one egress with its control slot and wire;
+//! * `selection`: what chooses the egress's next frame: a traffic manager or a FIFO;
 //! * `memory`, `flow_control`, `switch`: the shared-memory switch;
 //! * `bus`, `host`, `application`: the end station;
 //! * `flow`, `routing`: flows and their paths;
 //! * `estimate`: what a run will take;
-//! * `build`, `simulation`: a scenario made into nodes, and the loop that runs it.
+//! * `build`, `sources`, `simulation`: a scenario made into nodes, and the loop that runs it.
 
 pub(crate) mod application;
 mod build;
@@ -26,7 +27,9 @@ pub(crate) mod line;
 mod memory;
 mod refusal;
 mod routing;
+pub(crate) mod selection;
 pub(crate) mod simulation;
+mod sources;
 mod switch;
 #[cfg(test)]
 mod tests;

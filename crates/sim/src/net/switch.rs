@@ -208,12 +208,12 @@ impl Switch {
             self.settle(ctx);
             self.memory.peak = self.memory.peak.max(self.memory.used);
         }
-        if let Some(pause) = &mut self.pause {
-            if pause.charge(port, account, bytes) {
-                self.settle(ctx);
-                if self.pause.as_ref().is_some_and(|p| p.above(port, account)) {
-                    self.tell(ctx, port, account, true);
-                }
+        if let Some(pause) = &mut self.pause
+            && pause.charge(port, account, bytes)
+        {
+            self.settle(ctx);
+            if self.pause.as_ref().is_some_and(|p| p.above(port, account)) {
+                self.tell(ctx, port, account, true);
             }
         }
         true
@@ -431,15 +431,16 @@ impl Switch {
             let _ = ctx.shared.remove(release.shared);
         }
         self.memory.free(release.at, release.bytes);
-        if let Some(pause) = &mut self.pause {
-            if release.bytes > 0 && pause.free(release.ingress, release.account, release.bytes) {
-                self.tell(ctx, release.ingress, release.account, false);
-            }
+        if let Some(pause) = &mut self.pause
+            && release.bytes > 0
+            && pause.free(release.ingress, release.account, release.bytes)
+        {
+            self.tell(ctx, release.ingress, release.account, false);
         }
-        if let Some(credits) = &mut self.credits {
-            if credits.free(release.ingress, release.account, release.len) {
-                self.return_credit(ctx, release.ingress);
-            }
+        if let Some(credits) = &mut self.credits
+            && credits.free(release.ingress, release.account, release.len)
+        {
+            self.return_credit(ctx, release.ingress);
         }
     }
 

@@ -246,10 +246,10 @@ impl Collector {
         let payload = u64::from(frame.len.saturating_sub(u32::from(flow.overhead)));
         let class = &mut self.classes[usize::from(frame.class)];
         class.window.add(1, bytes, payload);
-        if let Some(bin) = at.checked_div(self.interval) {
-            if let Some(bin) = class.bins.get_mut(bin as usize) {
-                *bin += bytes;
-            }
+        if let Some(bin) = at.checked_div(self.interval)
+            && let Some(bin) = class.bins.get_mut(bin as usize)
+        {
+            *bin += bytes;
         }
         if frame.generated < warmup {
             return;

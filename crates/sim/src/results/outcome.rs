@@ -5,7 +5,7 @@ use super::series::{Series, port_name};
 use super::{Calls, FlowCounters, digest, rows};
 use crate::net::application::Endpoint;
 use crate::net::context::Context;
-use crate::net::transmitter::Selection;
+use crate::net::selection::Selection;
 use crate::net::{Node, line::LineCounters};
 use clearway_core::{Duration, FlowKey};
 use clearway_metrics::Row;
@@ -299,18 +299,16 @@ impl Outcome {
                     calls,
                 })
             });
-        let tcp =
-            scenario
-                .workloads
-                .iter()
-                .zip(tcp)
-                .filter_map(|(workload, (connections, delivered_bytes))| {
-                    matches!(workload.kind, WorkloadKind::TcpBulk { .. }).then(|| TcpResult {
-                        workload: workload.name.clone(),
-                        connections,
-                        delivered_bytes,
-                    })
-                });
+        let tcp = scenario
+            .workloads
+            .iter()
+            .zip(tcp)
+            .filter(|(workload, _)| matches!(workload.kind, WorkloadKind::TcpBulk { .. }))
+            .map(|(workload, (connections, delivered_bytes))| TcpResult {
+                workload: workload.name.clone(),
+                connections,
+                delivered_bytes,
+            });
         Self {
             scenario: scenario.name.clone(),
             seed,

@@ -103,7 +103,10 @@ fn cut_through_pays_one_transmission_and_a_header_for_each_switch() {
     }
     let stored = (8 + 64) * BYTE_PS + 50_000 + 5_000;
     let cut = 22 * BYTE_PS / 4 + 50_000 + 5_000;
-    assert_eq!(latencies(&scenario)[0], stored + cut + (8 + 64) * BYTE_PS + 50_000);
+    assert_eq!(
+        latencies(&scenario)[0],
+        stored + cut + (8 + 64) * BYTE_PS + 50_000
+    );
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn dropped(o: &Outcome) -> u64 {
     o.classes.iter().map(|c| c.counters.dropped.frames).sum()
 }
 
-fn sent_by_switch<'a>(o: &'a Outcome, host: usize) -> &'a crate::results::PortResult {
+fn sent_by_switch(o: &Outcome, host: usize) -> &crate::results::PortResult {
     &o.ports[2 * host + 1]
 }
 

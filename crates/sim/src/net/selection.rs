@@ -1,0 +1,326 @@
+//! What chooses a transmitter's next frame: a traffic manager, or one FIFO.
+//!
+//! Beside the traffic manager stand the bytes that wait in each of its queues, for the results, and each queue's
+//! gate. A frame's target comes from its path, where the classifier's answer is kept; a stage that is on no path (the
+//! host interface) keeps targets of its own.
+
+use super::context::Context;
+use super::fifo::Fifo;
+use super::frame::Frame;
+use clearway_core::{
+    Classify, Dequeue, Ecn, Egress, FrameHandle, GateSet, Instant, Plan, PlanError, RefuseReason, Refused,
+    Target, TrafficManager, WaitReason,
+};
+use std::collections::BTreeMap;
+
+/// What chooses the next frame.
+#[derive(Debug)]
+pub(crate) enum Selection {
+    /// One unlimited FIFO.
+    Fifo(Fifo),
+    /// The traffic manager of a policy.
+    Manager(Box<Managed>),
+}
+
+/// A traffic manager with what the simulator keeps of its queues.
+#[derive(Debug)]
+pub(crate) struct Managed {
+    pub(crate) manager: TrafficManager,
+    /// Gate of each queue, by slot.
+    gates: Vec<u8>,
+    /// Bytes waiting in each queue, now and at most, by slot.
+    pub(crate) backlog: Vec<(u64, u64)>,
+    /// The longest frame it takes.
+    frame_bytes_max: u32,
+    /// Targets by flow and priority, for a bus stage, which is on no path.
+    targets: Option<BTreeMap<(u32, u8), Option<Target>>>,
+}
+
+/// Answer of [`Selection::next`].
+pub(crate) enum Next {
+    Frame {
+        handle: u32,
+        len: u32,
+        gate: u8,
+        queue: u32,
+        ecn_marked: bool,
+    },
+    Dropped {
+        handle: u32,
+        len: u32,
+        queue: u32,
+    },
+    Wait {
+        until: u64,
+        gate: bool,
+    },
+    Empty,
+}
+
+impl Selection {
+    /// The traffic manager of `plan`, or a FIFO.
+    pub(crate) fn new(plan: Option<&Plan>) -> Result<Self, PlanError> {
+        let Some(plan) = plan else {
+            return Ok(Self::Fifo(Fifo::default()));
+        };
+        let manager = TrafficManager::new(plan)?;
+        let gates = plan
+            .nodes
+            .iter()
+            .map(|n| match &n.kind {
+                clearway_core::plan::NodeKind::Queue(q) => q.gate,
+                _ => 0,
+            })
+            .collect();
+        let backlog = vec![(0, 0); plan.nodes.len()];
+        Ok(Self::Manager(Box::new(Managed {
+            manager,
+            gates,
+            backlog,
+            frame_bytes_max: plan.frame_bytes_max,
+            targets: None,
+        })))
+    }
+
+    /// The same for a stage that is on no path and keeps targets of its own.
+    pub(crate) fn off_path(plan: Option<&Plan>) -> Result<Self, PlanError> {
+        let mut selection = Self::new(plan)?;
+        if let Self::Manager(m) = &mut selection {
+            m.targets = Some(BTreeMap::new());
+        }
+        Ok(selection)
+    }
+
+    /// Queues a frame that leaves by `hop`. The gate counts only where there is no traffic manager.
+    #[inline]
+    pub(crate) fn enqueue(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        len: u32,
+        hop: u32,
+        gate: u8,
+    ) -> Result<(), RefuseReason> {
+        match self {
+            Self::Fifo(fifo) => {
+                fifo.push(handle, len, gate);
+                Ok(())
+            }
+            Self::Manager(m) => m.enqueue(ctx, handle, len, hop),
+        }
+    }
+
+    /// The next frame at `now`.
+    #[inline]
+    pub(crate) fn next(&mut self, now: u64) -> Next {
+        match self {
+            Self::Fifo(fifo) => fifo.next(now),
+            Self::Manager(m) => m.next(now),
+        }
+    }
+
+    /// When a frame can leave as far as its traffic manager knows; zero where it does not say.
+    #[inline]
+    pub(crate) fn next_at(&self) -> u64 {
+        match self {
+            Self::Fifo(_) => 0,
+            Self::Manager(m) => m.manager.next_at().map_or(0, Instant::as_ps),
+        }
+    }
+
+    pub(crate) fn pause(&mut self, now: u64, set: u64, until: u64) {
+        match self {
+            Self::Fifo(fifo) => fifo.gates.pause(now, set, until, 0),
+            Self::Manager(m) => {
+                let until = Instant::from_ps(until).min(Instant::LIMIT);
+                m.manager.pause(Instant::from_ps(now), GateSet(set), until);
+            }
+        }
+    }
+
+    /// Places that queues have: one for a FIFO, all slots of the tree otherwise.
+    pub(crate) fn queues(&self) -> usize {
+        match self {
+            Self::Fifo(_) => 1,
+            Self::Manager(m) => m.gates.len(),
+        }
+    }
+
+    /// The queue that a frame will enter, by slot; 0 where it will be refused.
+    pub(crate) fn queue_of(&mut self, ctx: &mut Context, handle: u32, hop: u32) -> usize {
+        match self {
+            Self::Fifo(_) => 0,
+            Self::Manager(m) => {
+                let Some(frame) = ctx.frames.get(handle).copied() else {
+                    return 0;
+                };
+                m.target_of(ctx, &frame, hop).map_or(0, |t| t.queue.slot())
+            }
+        }
+    }
+
+    /// True where the head would still fit into `room` bytes. A traffic manager's head is not known beforehand: its
+    /// longest frame must fit.
+    pub(crate) fn head_fits(&self, room: u64) -> bool {
+        match self {
+            Self::Fifo(fifo) => fifo.head_len().is_some_and(|len| u64::from(len) <= room),
+            Self::Manager(m) => u64::from(m.frame_bytes_max) <= room,
+        }
+    }
+}
+
+impl Managed {
+    /// The classifier's answer for a frame: the one that its path keeps, or asked for and kept.
+    #[inline]
+    fn target_of(&mut self, ctx: &mut Context, frame: &Frame, hop: u32) -> Result<Target, RefuseReason> {
+        let place = self
+            .targets
+            .as_mut()
+            .map(|t| t.entry((frame.flow, frame.pcp)).or_insert(None));
+        let known = match &place {
+            Some(place) => **place,
+            None => ctx.hops[hop as usize].target,
+        };
+        if let Some(target) = known {
+            return Ok(target);
+        }
+        let target = self.manager.classify(ctx.instant(), &ctx.key_of(frame))?;
+        match place {
+            Some(place) => *place = Some(target),
+            None => ctx.hops[hop as usize].target = Some(target),
+        }
+        Ok(target)
+    }
+
+    /// A target went stale: its flow was forgotten or moved.
+    fn forget_target(&mut self, ctx: &mut Context, frame: &Frame, hop: u32) {
+        match &mut self.targets {
+            Some(targets) => {
+                let _ = targets.remove(&(frame.flow, frame.pcp));
+            }
+            None => ctx.hops[hop as usize].target = None,
+        }
+    }
+
+    /// Hands the frame to the manager by `call`, with a fresh target where the known one went stale.
+    #[inline]
+    fn hand_over<T>(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        hop: u32,
+        call: impl Fn(&mut TrafficManager, Target, Ecn) -> Result<T, Refused>,
+    ) -> Result<(Target, T), RefuseReason> {
+        for _ in 0..2 {
+            let Some(frame) = ctx.frames.get(handle) else {
+                return Err(RefuseReason::FrameLength);
+            };
+            let ecn = frame.ecn;
+            let known = if self.targets.is_some() {
+                None
+            } else {
+                ctx.hops[hop as usize].target
+            };
+            let target = match known {
+                Some(target) => target,
+                None => {
+                    let frame = *frame;
+                    self.target_of(ctx, &frame, hop)?
+                }
+            };
+            match call(&mut self.manager, target, ecn) {
+                Ok(answer) => return Ok((target, answer)),
+                Err(refused) if refused.reason == RefuseReason::StaleTarget => {
+                    if let Some(frame) = ctx.frames.get(handle).copied() {
+                        self.forget_target(ctx, &frame, hop);
+                    }
+                }
+                Err(refused) => return Err(refused.reason),
+            }
+        }
+        Err(RefuseReason::StaleTarget)
+    }
+
+    #[inline]
+    pub(crate) fn enqueue(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        len: u32,
+        hop: u32,
+    ) -> Result<(), RefuseReason> {
+        let now = ctx.instant();
+        let (target, _) = self.hand_over(ctx, handle, hop, |manager, target, ecn| {
+            manager.enqueue(now, target, FrameHandle(handle), len, ecn)
+        })?;
+        self.count_in(target, len);
+        Ok(())
+    }
+
+    /// Queues a frame and takes the next: what `enqueue` and `next` do.
+    #[inline]
+    pub(crate) fn forward(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        len: u32,
+        hop: u32,
+    ) -> Result<Next, RefuseReason> {
+        let now = ctx.instant();
+        let (target, answer) = self.hand_over(ctx, handle, hop, |manager, target, ecn| {
+            manager.forward(now, target, FrameHandle(handle), len, ecn)
+        })?;
+        self.count_in(target, len);
+        Ok(self.count_out(answer))
+    }
+
+    #[inline]
+    fn count_in(&mut self, target: Target, len: u32) {
+        if let Some((bytes, max)) = self.backlog.get_mut(target.queue.slot()) {
+            *bytes += u64::from(len);
+            *max = (*max).max(*bytes);
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, now: u64) -> Next {
+        let answer = self.manager.dequeue(Instant::from_ps(now));
+        self.count_out(answer)
+    }
+
+    #[inline]
+    fn count_out(&mut self, answer: Dequeue) -> Next {
+        match answer {
+            Dequeue::Frame(d) => {
+                let slot = d.queue.slot();
+                if let Some((bytes, _)) = self.backlog.get_mut(slot) {
+                    *bytes = bytes.saturating_sub(u64::from(d.len));
+                }
+                let gate = self.gates.get(slot).copied().unwrap_or(0);
+                Next::Frame {
+                    handle: d.handle.0,
+                    len: d.len,
+                    gate,
+                    queue: slot as u32,
+                    ecn_marked: d.ce,
+                }
+            }
+            Dequeue::Drop(d, _) => {
+                let slot = d.queue.slot();
+                if let Some((bytes, _)) = self.backlog.get_mut(slot) {
+                    *bytes = bytes.saturating_sub(u64::from(d.len));
+                }
+                Next::Dropped {
+                    handle: d.handle.0,
+                    len: d.len,
+                    queue: slot as u32,
+                }
+            }
+            Dequeue::Wait { until, reason } => Next::Wait {
+                until: until.as_ps(),
+                gate: matches!(reason, WaitReason::Gate(_)),
+            },
+            Dequeue::Empty => Next::Empty,
+        }
+    }
+}
