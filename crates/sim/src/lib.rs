@@ -14,5 +14,7 @@ pub mod theory;
 pub mod transport;
 pub mod workload;
 
-pub use net::{Estimate, Progress, Refusal, RunOptions, estimate, run, run_with};
+pub use net::{
+    Action, Estimate, Progress, Refusal, RunOptions, Scripted, estimate, run, run_scripted, run_with,
+};
 pub use results::{Observer, Outcome, Unobserved};

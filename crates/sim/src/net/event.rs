@@ -83,6 +83,11 @@ pub(crate) enum Event {
         /// Index among the host's endpoints.
         endpoint: u16,
     },
+    /// A scripted action is due.
+    Script {
+        /// Its index.
+        index: u32,
+    },
     /// Queues and memory are sampled.
     Sample,
 }

@@ -13,6 +13,7 @@ use super::context::Context;
 use super::event::Event;
 use super::flow::Meaning;
 use super::frame::{CONTROL_BIT, Frame, NIL};
+use super::script::Action;
 use super::transmitter::{Started, Transmitter};
 use crate::engine::{Phase, Stream};
 use crate::results::collect::Cause;
@@ -375,6 +376,15 @@ impl Host {
         if self.transmitter.hear(ctx, control, self.reaction_ps) && self.transmitter.looks_now(ctx) {
             self.pump(ctx);
         }
+    }
+
+    /// Carries out a scripted action on the NIC.
+    pub(crate) fn act(&mut self, ctx: &mut Context, action: &Action) -> Result<(), String> {
+        self.transmitter.act(ctx, action)?;
+        if self.transmitter.looks_now(ctx) {
+            self.pump(ctx);
+        }
+        Ok(())
     }
 
     /// A reaction time is over.

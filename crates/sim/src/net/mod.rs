@@ -27,6 +27,7 @@ pub(crate) mod line;
 mod memory;
 mod refusal;
 mod routing;
+mod script;
 pub(crate) mod selection;
 pub(crate) mod simulation;
 mod sources;
@@ -39,7 +40,8 @@ pub use application::Calls;
 pub use estimate::{Estimate, estimate};
 pub use flow::{FlowCounters, host_ip, host_mac};
 pub use refusal::Refusal;
-pub use simulation::{Progress, RunOptions, run, run_with};
+pub use script::{Action, Scripted};
+pub use simulation::{Progress, RunOptions, run, run_scripted, run_with};
 
 use host::Host;
 use switch::Switch;

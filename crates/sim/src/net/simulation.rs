@@ -6,7 +6,9 @@ use super::context::Context;
 use super::event::Event;
 use super::line;
 use super::refusal::Refusal;
+use super::script::Scripted;
 use super::transmitter::Transmitter;
+use crate::engine::Phase;
 use crate::results::{Observer, Outcome, Series};
 use clearway_core::Instant;
 use clearway_policy::scenario::Scenario;
@@ -52,35 +54,66 @@ pub fn run_with(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Refusal> {
-    let Built { nodes, ctx } = build(scenario, seed, options)?;
+    run_scripted(scenario, seed, options, &[], observer)
+}
+
+/// [`run_with`], and actions on egresses at given instants.
+///
+/// # Errors
+/// As [`run`], and where an action names no egress or its change is impossible.
+pub fn run_scripted(
+    scenario: &Scenario,
+    seed: u64,
+    options: &RunOptions,
+    script: &[Scripted],
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Refusal> {
+    let Built { nodes, mut ctx } = build(scenario, seed, options)?;
+    for (index, scripted) in (0_u32..).zip(script) {
+        let Some(line) = ctx.lines.get(2 * scripted.link + (scripted.end & 1)) else {
+            let problem = format!("there is no link {}", scripted.link);
+            return Err(Refusal::new("script", "link", problem));
+        };
+        let node = line.from.0;
+        ctx.push(scripted.at.as_ps(), Phase::Control, node, Event::Script { index });
+    }
     let mut simulation = Simulation {
         nodes,
         ctx,
         series: Series::of(scenario),
         events: 0,
+        script,
+        failed: None,
     };
     let stopped = simulation.run(observer);
     simulation.finish();
     observer.frames(&simulation.ctx.captured);
+    if let Some(refusal) = simulation.failed {
+        return Err(refusal);
+    }
     let Simulation {
         nodes,
         ctx,
         series,
         events,
+        ..
     } = simulation;
     Ok(Outcome::collect(
         scenario, seed, &nodes, ctx, series, events, stopped,
     ))
 }
 
-struct Simulation {
+struct Simulation<'a> {
     nodes: Vec<Node>,
     ctx: Context,
     series: Series,
     events: u64,
+    script: &'a [Scripted],
+    /// The first scripted change that was impossible.
+    failed: Option<Refusal>,
 }
 
-impl Simulation {
+impl Simulation<'_> {
     /// Runs to the end, or until the observer says stop; true in the second case.
     fn run(&mut self, observer: &mut dyn Observer) -> bool {
         loop {
@@ -153,10 +186,11 @@ impl Simulation {
                     switch.forward_due(ctx);
                 }
             }
+            Event::Script { index } => self.script_due(index),
             Event::Sample => {
                 self.series.take(&mut self.nodes, ctx);
                 let next = ctx.now.saturating_add(ctx.collector.interval.max(1));
-                ctx.push(next, crate::engine::Phase::Control, 0, Event::Sample);
+                ctx.push(next, Phase::Control, 0, Event::Sample);
             }
             Event::Source { host, .. }
             | Event::BusTransmit { host }
@@ -181,6 +215,22 @@ impl Simulation {
                     _ => {}
                 }
             }
+        }
+    }
+
+    fn script_due(&mut self, index: u32) {
+        let ctx = &mut self.ctx;
+        let Some(scripted) = self.script.get(index as usize) else {
+            return;
+        };
+        let (node, port) = ctx.lines[2 * scripted.link + (scripted.end & 1)].from;
+        let done = match &mut self.nodes[node as usize] {
+            Node::Switch(switch) => switch.act(ctx, port, &scripted.action),
+            Node::Host(host) => host.act(ctx, &scripted.action),
+        };
+        if let Err(problem) = done {
+            self.failed
+                .get_or_insert_with(|| Refusal::new(format!("script action {index}"), "change", problem));
         }
     }
 

@@ -14,6 +14,7 @@ use super::flow_control::{AccountBy, CreditSender, PauseSender};
 use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, NIL, WIRE_OVERHEAD};
 use super::line::{self, Part};
 use super::memory::{Memory, Release};
+use super::script::Action;
 use super::transmitter::{Departure, Started, Transmitter};
 use crate::engine::Phase;
 use crate::results::collect::Cause;
@@ -341,6 +342,16 @@ impl Switch {
         if self.ports[usize::from(port)].transmitter.wakes(ctx.now) {
             self.pump(ctx, port);
         }
+    }
+
+    /// Carries out a scripted action on a port.
+    pub(crate) fn act(&mut self, ctx: &mut Context, port: u16, action: &Action) -> Result<(), String> {
+        let transmitter = &mut self.ports[usize::from(port)].transmitter;
+        transmitter.act(ctx, action)?;
+        if transmitter.looks_now(ctx) {
+            self.pump(ctx, port);
+        }
+        Ok(())
     }
 
     /// Lets a transmitter look.
