@@ -10,7 +10,7 @@
 use crate::step::Outcome;
 use crate::{metadata, tool};
 
-const TARGET: &str = "wasm32-unknown-unknown";
+const TARGET: &str = "wasm32-wasip1";
 const SIMULATOR: &str = "clearway-sim";
 const HARNESS: &str = "wasm_determinism";
 /// What a simulation is made of.
