@@ -29,12 +29,10 @@ pub(super) const DIRECT: File = File {
 /// Simulated milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// Cases without change over time.
-    pub(super) steady: u32,
-    /// The case whose backlog grows: the published five seconds.
-    pub(super) growing: u32,
-    /// Two channels: no trend either, but many phases.
-    pub(super) two: u32,
+    /// Calls or bulk alone: nothing changes over time.
+    pub(super) alone: u32,
+    /// Calls beside bulk, whose window grows for a second or two: the published five seconds.
+    pub(super) beside: u32,
     /// Comparisons beside the published cases.
     pub(super) aside: u32,
 }
@@ -42,17 +40,15 @@ pub(super) struct Span {
 impl Span {
     /// What the published figures are compared with.
     pub(super) const PUBLISHED: Self = Self {
-        steady: 1000,
-        growing: 5000,
-        two: 2000,
+        alone: 1000,
+        beside: 5000,
         aside: 500,
     };
     /// Enough to see that everything runs.
     #[cfg(test)]
     pub(super) const SMOKE: Self = Self {
-        steady: 10,
-        growing: 30,
-        two: 20,
+        alone: 10,
+        beside: 20,
         aside: 10,
     };
 }
@@ -194,72 +190,107 @@ fn case(name: &str, ms: u32, sets: impl IntoIterator<Item = String>) -> Case {
 /// The published cases: requests alone, TCP alone, one channel, two channels.
 pub(super) fn main_cases(span: &Span) -> [Case; 4] {
     [
-        case("alone", span.steady, [NO_BULK.to_owned()]),
-        case("TCP alone", span.steady, [NO_CALLS.to_owned()]),
-        case("one channel", span.growing, []),
-        case("two channels", span.two, two_channels(&["a", "b"])),
+        case("alone", span.alone, [NO_BULK.to_owned()]),
+        case("TCP alone", span.alone, [NO_CALLS.to_owned()]),
+        case("one channel", span.beside, []),
+        case("two channels", span.beside, two_channels(&["a", "b"])),
     ]
 }
 
-/// The same with one parameter at its neutral value, by parameter. Two seeds each and shorter where nothing grows:
-/// these are comparisons, not predictions.
+/// A parameter at its neutral value.
+struct Neutral {
+    parameter: &'static str,
+    sets: Vec<String>,
+    /// Whether it bears on calls alone.
+    alone: bool,
+    /// Whether it bears on how one channel's backlog grows, which takes the whole run.
+    backlog: bool,
+}
+
+/// The same with one parameter at its neutral value, by parameter: two seeds, and shorter where nothing grows. Cases
+/// that it does not bear on have no runs.
 pub(super) fn left_out(span: &Span) -> Vec<(&'static str, Vec<Case>)> {
-    let tcp = |key: &str, value: &str| vec![format!("workload.bulk.tcp_bulk.{key}={value}")];
-    let neutral = [
-        ("stack_delay", each(&["a", "b"], "stack_delay", "1us")),
-        ("stack_jitter", each(&["a", "b"], "stack_jitter", "0s")),
-        ("increase", tcp("increase", "1460B")),
-        ("send_buffer", tcp("send_buffer", "65536B")),
-        ("mss", tcp("mss", "1448B")),
+    let stack = |parameter: &'static str, value: &str| Neutral {
+        parameter,
+        sets: each(&["a", "b"], parameter, value),
+        alone: true,
+        backlog: false,
+    };
+    let tcp = |parameter: &'static str, values: &[(&str, &str)], backlog: bool| Neutral {
+        parameter,
+        sets: values
+            .iter()
+            .map(|(key, value)| format!("workload.bulk.tcp_bulk.{key}={value}"))
+            .collect(),
+        alone: false,
+        backlog,
+    };
+    let all = [
+        stack("stack_delay", "1us"),
+        stack("stack_jitter", "0s"),
+        tcp("increase", &[("increase", "1460B")], true),
+        tcp("send_buffer", &[("send_buffer", "65536B")], true),
+        // Time stamps take twelve bytes of every segment.
+        tcp("mss", &[("mss", "1448B"), ("options", "12B")], false),
     ];
-    let grows = ["increase", "send_buffer"];
-    let short = |parameter: &str| Span {
-        steady: span.aside.min(span.steady),
-        growing: if grows.contains(&parameter) {
-            span.growing
-        } else {
-            span.aside
-        },
-        two: span.aside,
-        aside: span.aside,
+    let with = |neutral: Neutral| {
+        let short = Span {
+            alone: span.aside,
+            ..*span
+        };
+        let [alone, tcp_alone, one, mut two] = main_cases(&short);
+        if let Some(duration) = two.sets.first_mut() {
+            *duration = format!("duration={}ms", span.aside);
+        }
+        let seeds = |case: Case, seeds: u32| {
+            let mut case = case.with_seeds(seeds);
+            case.sets.extend(neutral.sets.iter().cloned());
+            case
+        };
+        let cases = vec![
+            seeds(alone, if neutral.alone { 2 } else { 0 }),
+            seeds(tcp_alone, 2),
+            seeds(one, if neutral.backlog { 2 } else { 0 }),
+            seeds(two, 2),
+        ];
+        (neutral.parameter, cases)
     };
-    let with = |(parameter, sets): (&'static str, Vec<String>)| {
-        let cases = main_cases(&short(parameter)).map(|mut case| {
-            case.sets.extend(sets.iter().cloned());
-            // A shorter run says nothing about a mean over a backlog that grows.
-            let seeds = if case.name == "one channel" && !grows.contains(&parameter) {
-                0
-            } else {
-                2
-            };
-            case.with_seeds(seeds)
-        });
-        (parameter, cases.to_vec())
-    };
-    neutral.into_iter().map(with).collect()
+    all.into_iter().map(with).collect()
+}
+
+/// Two channels with something else.
+pub(super) struct Changed {
+    pub(super) case: Case,
+    /// What a longer cable adds to RTT/2 by itself, seconds.
+    pub(super) cable: f64,
 }
 
 /// Two channels with other transfers on the bus, then with other cables; the names are what stands in the table.
-pub(super) fn sensitivity(span: &Span) -> Vec<Case> {
-    let bus = |name: &str, size: &str| {
-        let path = "nic.host_interface.transfer_max";
-        let mut sets = two_channels(&["a", "b"]);
-        sets.extend(each(&["a", "b"], path, size));
-        case(name, 2 * span.aside, sets).with_seeds(1)
+pub(super) fn sensitivity(span: &Span) -> Vec<Changed> {
+    let changed = |name: String, sets: Vec<String>, ms: u32, cable: f64| {
+        let sets = two_channels(&["a", "b"]).into_iter().chain(sets);
+        Changed {
+            case: case(&name, ms, sets).with_seeds(1),
+            cable,
+        }
     };
-    let cable = |length: &str| {
-        let mut sets = two_channels(&["a", "b"]);
-        sets.push(format!("link.cable.length={length}"));
-        case(&format!("cable of {length}"), span.aside, sets).with_seeds(1)
+    let bus = |name: &str, size: &str| {
+        let sets = each(&["a", "b"], "nic.host_interface.transfer_max", size);
+        changed(name.to_owned(), sets, 2 * span.aside, 0.0)
+    };
+    let cable = |metres: u32| {
+        let sets = vec![format!("link.cable.length={metres}m")];
+        let more = f64::from(metres - 3) * 5e-9;
+        changed(format!("cable of {metres} m"), sets, span.aside, more)
     };
     vec![
         bus("one read request, 512 B", "512B"),
         bus("one frame, 1518 B", "1518B"),
         bus("32 read requests, 16 KiB (the model)", "16KiB"),
         bus("a segmented send, 64 KiB", "64KiB"),
-        cable("20m"),
-        cable("60m"),
-        cable("100m"),
+        cable(20),
+        cable(60),
+        cable(100),
     ]
 }
 

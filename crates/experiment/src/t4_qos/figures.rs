@@ -105,16 +105,21 @@ pub(super) fn over_time(alone: &Seen, one: &Seen, two: &Seen) -> Figure {
     .caption("Redrawn from the model: the first 3,072 calls of seed 1, means of twelve calls each.")
 }
 
-/// How many calls took at least so long.
+/// How many calls took at least so long. Every line begins at the least value of all and ends at its largest with one
+/// call, so that a case whose calls all take the same shows as well.
 pub(super) fn distribution(title: &str, cases: &[&Seen]) -> Figure {
     let mut figure = Figure::new(
         title,
         Axis::log("RTT/2", "s"),
         Axis::log("calls at or above", "1"),
     );
-    for seen in cases {
-        let all = seen.round_trips();
-        let points = all.ccdf().map(|(ps, fraction)| (half(ps as f64), fraction));
+    let all: Vec<_> = cases.iter().map(|seen| seen.round_trips()).collect();
+    let least = all.iter().filter_map(|h| h.min()).min();
+    for (seen, histogram) in cases.iter().zip(&all) {
+        let first = least.map(|ps| (ps, 1.0));
+        let last = histogram.max().map(|ps| (ps, 1.0 / histogram.count() as f64));
+        let points = first.into_iter().chain(histogram.ccdf()).chain(last);
+        let points = points.map(|(ps, fraction)| (half(ps as f64), fraction));
         figure = figure.series(Series::new(seen.name.clone(), Kind::Step, points));
     }
     figure.caption("All calls of all seeds.")
