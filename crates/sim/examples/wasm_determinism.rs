@@ -9,9 +9,21 @@ use clearway_sim::{Unobserved, run};
 type Case = (&'static str, &'static str, &'static [&'static str]);
 
 const CASES: [Case; 4] = [
-    ("first-steps", include_str!("../../../scenarios/first-steps.toml"), &["duration=6ms", "warmup=1ms"]),
-    ("s1", include_str!("../../../scenarios/bench/s1.toml"), &["duration=3ms"]),
-    ("s2", include_str!("../../../scenarios/bench/s2.toml"), &["duration=30ms"]),
+    (
+        "first-steps",
+        include_str!("../../../scenarios/first-steps.toml"),
+        &["duration=6ms", "warmup=1ms"],
+    ),
+    (
+        "s1",
+        include_str!("../../../scenarios/bench/s1.toml"),
+        &["duration=3ms"],
+    ),
+    (
+        "s2",
+        include_str!("../../../scenarios/bench/s2.toml"),
+        &["duration=30ms"],
+    ),
     (
         "s3",
         include_str!("../../../scenarios/bench/s3.toml"),
