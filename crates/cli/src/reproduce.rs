@@ -251,8 +251,9 @@ fn page(all: &[Reproduced]) -> Page {
         page = page
             .section(format!("{}: {}", reproduced.name, reproduced.title))
             .paragraph(format!("Source: {}", reproduced.document));
-        for table in main_tables(reproduced) {
-            page = page.table(table);
+        let mut tables = main_tables(reproduced).into_iter();
+        if let Some(compared) = tables.next() {
+            page = page.table(compared);
         }
         for unit in units(&reproduced.comparisons) {
             let same: Vec<Comparison> = reproduced
@@ -282,6 +283,11 @@ fn page(all: &[Reproduced]) -> Page {
             for figure in &section.figures {
                 page = page.plot(figure);
             }
+        }
+        // What the figures rest on comes after them: few read it first, nobody should have to look for it.
+        page = page.section(format!("{}: what went into the model", reproduced.name));
+        for table in tables {
+            page = page.table(table);
         }
         if !reproduced.missing.is_empty() {
             page = page

@@ -65,7 +65,7 @@ impl LeftOut {
     /// True where the parameter was fitted to this figure, or the figure is a prediction that it may bear on.
     #[must_use]
     pub fn affects(&self, figure: &Published) -> bool {
-        figure.role == Role::Predicted
+        (figure.role == Role::Predicted && figure.tolerance.is_some())
             || self.fitted_to.contains(&figure.case) && self.fitted_to.contains(&figure.metric)
     }
 }
