@@ -8,7 +8,9 @@ use clearway_experiment::cores;
 use clearway_experiment::reproduce::{self, Context, Experiment, Progress, Reproduced, Without};
 use clearway_metrics::Comparison;
 use clearway_report::frame::Frame;
-use clearway_report::{Cell, Page, Parameter, Table, TextOptions, charts, csv, json, parquet, tables};
+use clearway_report::{
+    Cell, Page, Parameter, Table, TextOptions, charts, csv, json, parquet, svg, svg::Size, tables,
+};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, stderr, stdout};
 
@@ -241,6 +243,13 @@ fn fill(folder: &Folder, all: &[Reproduced], document: &str) -> Result<(), Failu
         let encoded = parquet::write(&frame);
         let encoded = encoded.map_err(|e| Failure::Environment(format!("cannot write Parquet: {e}")))?;
         folder.write(&format!("{name}.parquet"), &encoded)?;
+    }
+    for reproduced in all {
+        let figures = reproduced.sections.iter().flat_map(|s| &s.figures);
+        for (number, figure) in (1..).zip(figures) {
+            let drawn = svg::render(figure, Size::default());
+            folder.write(&format!("{}-{number}.svg", reproduced.name), drawn.as_bytes())?;
+        }
     }
     folder.write("report.html", page(all).render().as_bytes())
 }
