@@ -1,5 +1,6 @@
 //! Experiments: runs over several seeds, reproductions of published figures, verdicts.
 //!
+//! * [`backplane`]: the experiment of the backplane talk;
 //! * [`cores`]: independent pieces of work on all cores, results in order;
 //! * [`headers`]: the bytes that a simulated frame would begin with;
 //! * [`run`]: a scenario with several seeds;
@@ -7,6 +8,7 @@
 //! * [`reproduce`]: what documents publish beside what the model predicts;
 //! * [`t4_qos`]: the experiment of the T4 paper.
 
+pub mod backplane;
 pub mod cores;
 pub mod headers;
 pub mod reproduce;

@@ -123,7 +123,7 @@ impl Reproduced {
 /// All experiments, in the order in which they are shown.
 #[must_use]
 pub fn experiments() -> Vec<&'static dyn Experiment> {
-    vec![&crate::t4_qos::T4Qos]
+    vec![&crate::backplane::Backplane, &crate::t4_qos::T4Qos]
 }
 
 /// Runs one experiment and holds it against its document.

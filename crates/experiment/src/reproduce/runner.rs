@@ -155,7 +155,7 @@ fn first_error(findings: &[Diagnostic]) -> String {
 
 /// The files that shipped scenarios name, as part of the program: a reproduction needs no checkout.
 fn embedded(path: &str) -> Result<Vec<u8>, String> {
-    const FILES: [(&str, &str); 3] = [
+    const FILES: [(&str, &str); 5] = [
         (
             "policies/two-channels.toml",
             include_str!("../../../../policies/two-channels.toml"),
@@ -167,6 +167,14 @@ fn embedded(path: &str) -> Result<Vec<u8>, String> {
         (
             "policies/ets-80-20.toml",
             include_str!("../../../../policies/ets-80-20.toml"),
+        ),
+        (
+            "policies/per-destination.toml",
+            include_str!("../../../../policies/per-destination.toml"),
+        ),
+        (
+            "policies/per-destination-priority.toml",
+            include_str!("../../../../policies/per-destination-priority.toml"),
         ),
     ];
     let name = path.trim_start_matches("../");
