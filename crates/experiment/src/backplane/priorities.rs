@@ -121,7 +121,7 @@ pub(super) fn run_all(context: &Context<'_>, findings: &mut Findings) -> Result<
                 "The talk mentions a problem with the maximum latency of high priorities without saying more. In the model \
                  it is this: PAUSE knows no priorities. While the bursts fill the memory, XOFF stops the critical class \
                  with them, for as long as the memory takes to fall from the high threshold to the low one. The mean \
-                 hardly shows it, and the higher the threshold (the talk's way to throughput) the worse the maximum: {:.0} \
+                 stays below 5 us and hides it, and the higher the threshold (the talk's way to throughput) the worse the maximum: {:.0} \
                  us at 256 KB.",
                 paused * 1e6
             ),
