@@ -3,7 +3,7 @@
 //! Everything a person asked for goes to standard output, everything else to standard error. A reader that closes
 //! its end (`clearway run ... | head`) is no failure: the command ends quietly.
 
-use clearway_policy::{Diagnostic, Severity};
+use clearway_policy::Diagnostic;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
@@ -33,11 +33,8 @@ impl Failure {
     }
 
     pub(crate) fn code(&self) -> u8 {
-        // A scenario that no machine could hold is no mistake in its text.
-        let too_large = |d: &Diagnostic| d.severity != Severity::Error || d.code == "memory";
         match self {
             Self::Check => 1,
-            Self::Mistakes(found) if found.iter().all(too_large) => 3,
             Self::Usage(_) | Self::Mistakes(_) => 2,
             Self::Environment(_) => 3,
             Self::Interrupted => 130,

@@ -27,14 +27,6 @@ pub struct Loaded {
     pub(crate) facts: build::Facts,
 }
 
-impl Loaded {
-    /// Bytes that a run will need at most, roughly: what a caller compares with the machine's memory before it starts.
-    #[must_use]
-    pub fn memory_estimate_bytes(&self) -> u64 {
-        build::estimate::memory_bytes(&self.scenario)
-    }
-}
-
 /// Everything that is to be said about a file, a scenario or a policy: mistakes, or else warnings and what
 /// [`lint`](crate::lint()) finds, errors first. Overrides are for scenarios.
 #[must_use]
@@ -242,15 +234,5 @@ poisson = { frame = "1500B", rate = "9.5Gbit/s" }
             panic!("not the workload of the text");
         };
         assert!((rate_fps - 9.5e9 / (8.0 * 1520.0)).abs() < 1e-6);
-    }
-
-    #[test]
-    fn a_scenario_beyond_any_memory_is_refused_with_an_estimate() {
-        let huge = "frames_max = 1000000000\nflows_max = 1000000000\n[class.a]\n";
-        let found = load_str(TEXT, "s.toml", &[], &|_| Ok(huge.as_bytes().to_vec()))
-            .err()
-            .unwrap_or_default();
-        assert!(found.iter().any(|d| d.code == "memory"), "{found:?}");
-        assert!(read(POLICY, &[]).memory_estimate_bytes() < 1 << 30);
     }
 }

@@ -266,7 +266,8 @@ pub struct Marks {
     pub vlan_id: Option<u16>,
     /// Priority code point; some makes the frame tagged.
     pub pcp: Option<u8>,
-    /// Frames are spread uniformly over all eight priorities instead (drawn per frame).
+    /// Frames are spread uniformly over all eight priorities instead (drawn per frame). The workload's class is then
+    /// that of priority 0, and those of the others follow it.
     pub pcp_uniform: bool,
     /// Differentiated services code point.
     pub dscp: u8,

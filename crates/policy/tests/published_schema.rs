@@ -16,6 +16,9 @@ fn the_published_schema_files_are_those_of_the_types() {
             std::fs::write(&path, &text).expect("the folder can be written");
         }
         let published = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(published == text, "docs/schema/{name}.schema.json is old: set CLEARWAY_WRITE=1 and run this test");
+        assert!(
+            published == text,
+            "docs/schema/{name}.schema.json is old: set CLEARWAY_WRITE=1 and run this test"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! From the text of a scenario to the validated scenario: names to indices, units to integers, policies to plans.
 
-pub(crate) mod estimate;
+mod classes;
 mod flow_control;
 mod gates;
 mod policies;
@@ -17,8 +17,6 @@ use clearway_core::Duration;
 
 /// The longest run: instants stay below the traffic manager's limit with room to spare.
 const DURATION_MAX: Duration = Duration::from_ps(1 << 62);
-/// More than any machine has.
-const MEMORY_MAX: u64 = 1 << 42;
 /// No more samples of a time series than this.
 const SAMPLES_MAX: u64 = 10_000_000;
 
@@ -126,17 +124,6 @@ pub(crate) fn build(
         classes: sent.classes,
         policies: registry.out,
     };
-    let memory = estimate::memory_bytes(&scenario);
-    if memory > MEMORY_MAX {
-        let message = format!(
-            "this scenario needs about {} GB: {} link ends, {} flows",
-            memory / 1_000_000_000,
-            2 * scenario.links.len(),
-            estimate::flows(&scenario)
-        );
-        let finding = raw.place.error("memory", message);
-        findings.push(finding.expecting("smaller frames_max, flows_max and memory, fewer flows or samples"));
-    }
     Built {
         scenario,
         policies: registry.sources,

@@ -1,6 +1,7 @@
 //! Workloads: who sends what where, and whether that can be done at all.
 
 use super::Facts;
+use super::classes::Classes;
 use super::policies::Registry;
 use super::topology::Network;
 use crate::diagnostic::Diagnostic;
@@ -33,28 +34,11 @@ pub(crate) fn build(
     facts: &mut Facts,
     findings: &mut Vec<Diagnostic>,
 ) -> Sent {
-    let fixed = raw.classes.is_some();
-    let mut classes: Vec<String> = Vec::new();
-    for class in raw.classes.iter().flat_map(|c| &c.value.0) {
-        if classes.contains(&class.value) {
-            findings.push(class.error("name", format!("the class `{}` is there already", class.value)));
-        }
-        classes.push(class.value.clone());
-    }
+    let classes = Classes::read(raw, findings);
     let mut workloads = Vec::new();
     let mut flows = 0_u64;
     for entry in raw.workload.iter().flat_map(|w| &w.value.0) {
-        let text = &entry.value;
-        let name = text.class.as_ref().map_or(&entry.name, |c| &c.value);
-        let class = classes.iter().position(|c| c == name).unwrap_or_else(|| {
-            if fixed {
-                let place = text.class.as_ref().map_or(&entry.place, |c| &c.place);
-                let finding = place.error("unknown-class", format!("`{name}` is not one of `classes`"));
-                findings.push(finding.among(name, classes.iter().map(String::as_str)));
-            }
-            classes.push(name.clone());
-            classes.len() - 1
-        });
+        let class = classes.index_of(entry, findings);
         let Some(workload) = one(entry, class, network, duration, registry, findings) else {
             continue;
         };
@@ -75,7 +59,10 @@ pub(crate) fn build(
         workloads.push(workload);
         facts.workloads.push(entry.place.clone());
     }
-    Sent { workloads, classes }
+    Sent {
+        workloads,
+        classes: classes.names,
+    }
 }
 
 fn flows_of(workload: &Workload) -> u64 {

@@ -13,7 +13,8 @@ table! {
         from: OneOrMany<String> = required,
         /// Where frames go: a host, "others", { uniform = [...] }, { skewed = ... }, { multicast = [...] }.
         to: DestinationText = required,
-        /// Traffic class of the results; the workload's name unless given.
+        /// Traffic class of the results; the workload's name unless given. With `pcp = "uniform"` it stands for eight,
+        /// `NAME/pcp0` to `NAME/pcp7`.
         class: String,
         /// VLAN identifier.
         vlan: Whole<1, 4094>,

@@ -158,7 +158,7 @@ fn memory(scenario: &Scenario, flows: u64) -> u64 {
         } else {
             0
         };
-    let mut bytes = classes * 3 * HISTOGRAM_BYTES + flows.saturating_mul(per_flow);
+    let mut bytes = (classes * 3 * HISTOGRAM_BYTES).saturating_add(flows.saturating_mul(per_flow));
     for end in scenario.links.iter().flat_map(|l| &l.ends) {
         use clearway_policy::scenario::NodeRef;
         let policy = end.policy.or(match end.node {
@@ -167,13 +167,16 @@ fn memory(scenario: &Scenario, flows: u64) -> u64 {
         });
         if let Some(policy) = policy.and_then(|p| scenario.policies.get(p)) {
             let plan = &policy.plan;
-            bytes += u64::from(plan.frames_max) * PER_FRAME
+            let manager = u64::from(plan.frames_max) * PER_FRAME
                 + u64::from(plan.flows_max) * PER_FLOW
                 + u64::from(plan.nodes_max) * PER_NODE;
+            bytes = bytes.saturating_add(manager);
         }
     }
-    let stored: u64 = scenario.switches.iter().map(|s| s.memory_bytes / 64).sum();
-    bytes += stored.saturating_mul(size_of::<Frame>() as u64);
+    for switch in &scenario.switches {
+        let stored = (switch.memory_bytes / 64).saturating_mul(size_of::<Frame>() as u64);
+        bytes = bytes.saturating_add(stored);
+    }
     if let Some(interval) = scenario.sample_interval {
         let samples = scenario.duration.as_ps() / interval.as_ps().max(1) + 1;
         let series = (scenario.switches.len() + 2 * scenario.links.len()) as u64 + 1 + classes;
