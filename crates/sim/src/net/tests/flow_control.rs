@@ -304,6 +304,37 @@ fn pause_per_output_and_credits_lose_nothing_and_block_no_other_output() {
     assert!(free < 0.9 * 9e9, "plain PAUSE blocks everybody: {free}");
 }
 
+#[test]
+fn one_control_frame_returns_the_credit_of_several_outputs() {
+    let frames = |to: &[usize]| {
+        let mut s = star(4, Duration::from_ms(2));
+        s.policies = vec![per_destination(4)];
+        s.hosts[0].nic.policy = Some(0);
+        s.switches[0].flow_control = FlowControl::Credits {
+            bytes_per_output: 16_000,
+            return_bytes: 6_000,
+        };
+        let kind = WorkloadKind::ConstantRate {
+            frame_bytes: Law::Constant(1_500.0),
+            rate_bps: 9e9 / to.len() as f64,
+            flows: 1,
+        };
+        s.workloads = to
+            .iter()
+            .map(|&to| workload(vec![0], Destination::Host(to), kind.clone()))
+            .collect();
+        let o = outcome(&s, 1);
+        assert_eq!(dropped(&o), 0);
+        let sent = o.ports[1].control_frames;
+        assert!(sent - o.ports[0].pause_frames_received <= 1, "each counts once");
+        sent
+    };
+    // One output: a frame for every four of 1,500 B. Three outputs in turn: one output has its four together when the
+    // others have about as many, so that a frame returns ten to twelve.
+    let (one, three) = (frames(&[1]), frames(&[1, 2, 3]));
+    assert!(2 * three < one && 4 * three > one, "{one} and {three}");
+}
+
 /// One queue for each destination host; its gate is the switch's output.
 fn per_destination(hosts: usize) -> clearway_policy::CompiledPolicy {
     use clearway_core::plan::{IpPrefix, RuleMatch};
