@@ -39,7 +39,9 @@ impl NodeId {
 }
 
 /// Where a frame goes: the answer of a classifier. Callers may keep it for later frames of the same flow.
+/// Twenty bytes, so that a caller can keep many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, packed(4))]
 pub struct Target {
     /// The queue.
     pub queue: QueueId,
@@ -47,6 +49,25 @@ pub struct Target {
     pub(crate) tag: u32,
     /// The flow slot's generation, or without a slot the count of changes when it was given.
     pub(crate) stamp: u64,
+}
+
+impl Target {
+    /// What a place for a target holds before [`Classify::classify`] was asked: every manager refuses it.
+    pub const UNKNOWN: Self = Self {
+        queue: NodeId(0),
+        flow: Self::NOBODY,
+        tag: 0,
+        stamp: 0,
+    };
+    /// Beyond every flow record, and not the mark of a frame without one.
+    const NOBODY: u32 = u32::MAX - 1;
+
+    /// True unless it is [`Target::UNKNOWN`].
+    #[must_use]
+    #[inline]
+    pub const fn is_known(self) -> bool {
+        self.flow != Self::NOBODY
+    }
 }
 
 /// The ECN field of an IP packet (RFC 3168).

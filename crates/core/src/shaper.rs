@@ -8,6 +8,7 @@
 //! [`Rate`] holds what many buckets share (all flows of a class), [`Level`] the sixteen bytes that each one has.
 
 use crate::plan::{BitShape, FlowShape, FrameShape};
+use core::num::NonZeroU64;
 
 /// Highest rate, in bit/s or frames/s: 2^43, above 8.7 Tb/s.
 pub const RATE_MAX: u64 = 1 << 43;
@@ -23,8 +24,9 @@ const PS_FRAME: u64 = 1_000_000_000_000;
 
 /// Rate and burst of a bucket, worked out for the data path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct Rate {
-    rate: u64,
+    rate: NonZeroU64,
     /// `u64::MAX / rate`: a division by `rate` is a multiplication and at most one correction.
     inverse: u64,
     /// Whole picoseconds a unit takes, and the remainder over `rate`.
@@ -36,6 +38,34 @@ pub(crate) struct Rate {
     burst: u64,
     /// `PS_BYTE` or `PS_FRAME`.
     scale: u64,
+}
+
+/// A bucket of its own: what a frame that leaves touches is the first 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Bucket {
+    pub(crate) level: Level,
+    pub(crate) rate: Rate,
+}
+
+impl Bucket {
+    /// A full bucket.
+    pub(crate) const fn full(rate: Rate) -> Self {
+        Self {
+            level: Level::FULL,
+            rate,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn charge(&mut self, now: u64, cost: u32) {
+        self.level.charge(&self.rate, now, cost);
+    }
+
+    #[inline]
+    pub(crate) const fn eligible_at(&self) -> u64 {
+        self.level.eligible_at(&self.rate)
+    }
 }
 
 /// The state of one bucket: full at `full_ps + rem / rate` picoseconds.
@@ -67,7 +97,8 @@ impl Rate {
     fn new(rate: u64, burst: u64, eligible: u64, scale: u64) -> Self {
         let slack = u128::from(burst - eligible) * u128::from(scale);
         Self {
-            rate,
+            // Plan validation refuses a rate of zero.
+            rate: NonZeroU64::new(rate).unwrap_or(NonZeroU64::MIN),
             inverse: u64::MAX / rate,
             unit_ps: scale / rate,
             unit_rem: scale % rate,
@@ -84,10 +115,11 @@ impl Rate {
     const fn divide(&self, over: u64) -> (u64, u64) {
         // The inverse is short of 2^64 / rate by less than one and a bit, so the quotient by at most two.
         let mut quotient = ((over as u128 * self.inverse as u128) >> 64) as u64;
-        let mut rest = over - quotient * self.rate;
-        while rest >= self.rate {
+        let rate = self.rate.get();
+        let mut rest = over - quotient * rate;
+        while rest >= rate {
             quotient += 1;
-            rest -= self.rate;
+            rest -= rate;
         }
         (quotient, rest)
     }
@@ -116,11 +148,17 @@ impl Level {
     /// Takes out a frame of `cost` bytes that leaves at `now`.
     #[inline]
     pub(crate) fn charge(&mut self, rate: &Rate, now: u64, cost: u32) {
+        self.charge_units(rate, now, rate.units(cost));
+    }
+
+    /// The same in the bucket's own units: bytes or frames.
+    #[inline]
+    pub(crate) fn charge_units(&mut self, rate: &Rate, now: u64, units: u32) {
         if self.full_ps < now {
             self.full_ps = now;
             self.rem = 0;
         }
-        let units = u64::from(rate.units(cost));
+        let units = u64::from(units);
         self.full_ps += rate.unit_ps * units;
         if rate.unit_rem != 0 {
             let over = rate.unit_rem * units + self.rem;
@@ -146,14 +184,14 @@ impl Level {
         let missing = if self.is_full(now) {
             0
         } else {
-            u128::from(self.full_ps - now) * u128::from(from.rate) + u128::from(self.rem)
+            u128::from(self.full_ps - now) * u128::from(from.rate.get()) + u128::from(self.rem)
         };
         let full_from = u128::from(from.burst) * u128::from(from.scale);
         let full_to = u128::from(to.burst) * u128::from(to.scale);
         let tokens = full_from.saturating_sub(missing).min(full_to);
         let missing = full_to - tokens;
-        self.full_ps = now + (missing / u128::from(to.rate)) as u64;
-        self.rem = (missing % u128::from(to.rate)) as u64;
+        self.full_ps = now + (missing / u128::from(to.rate.get())) as u64;
+        self.rem = (missing % u128::from(to.rate.get())) as u64;
     }
 
     pub(crate) const fn rebase(&mut self, by: u64) {

@@ -8,7 +8,7 @@ use crate::plan::{
     BitShape, DEPTH_MAX, FlowShape, FrameShape, NodePlan, PlanError, PlanItem, Rule, STRICT_RANKS,
 };
 use crate::plan_check::{check_bits, check_flow_shape, check_frames, check_node};
-use crate::shaper::{Level, Rate};
+use crate::shaper::{Bucket, Level, Rate};
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -86,7 +86,7 @@ impl TrafficManager {
         let shapers = &self.shapers[slot as usize];
         let node = &mut self.nodes[slot as usize];
         node.own_at = shapers.own_at();
-        node.set_shaped(shapers.bits.is_some() || shapers.frames.is_some());
+        node.set_shaped(shapers);
         self.touch_changed(slot, now);
     }
 
@@ -313,14 +313,13 @@ impl TrafficManager {
 }
 
 /// A bucket under a new rate keeps its tokens; a new one is full (rule 7).
-fn carry(now: u64, old: Option<(Rate, Level)>, new: Option<Rate>) -> Option<(Rate, Level)> {
-    let new = new?;
-    let mut level = Level::FULL;
-    if let Some((rate, before)) = old {
-        level = before;
-        level.convert(now, &rate, &new);
+fn carry(now: u64, old: Option<Bucket>, new: Option<Rate>) -> Option<Bucket> {
+    let mut bucket = Bucket::full(new?);
+    if let Some(old) = old {
+        bucket.level = old.level;
+        bucket.level.convert(now, &old.rate, &bucket.rate);
     }
-    Some((new, level))
+    Some(bucket)
 }
 
 fn node_item(slot: u32) -> Option<PlanItem> {

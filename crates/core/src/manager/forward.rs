@@ -25,7 +25,7 @@ impl TrafficManager {
         let slot = self.open_leaf(to.queue)?;
         let node = &self.nodes[slot as usize];
         let leaf = &self.leaves[node.body as usize];
-        let gate = self.gates[leaf.gate as usize & 63];
+        let gate = self.gates.opens(leaf.gate);
         if gate > now || leaf.meter.is_some() || u64::from(len) > leaf.bytes_max || leaf.mark_bytes == 0 {
             return None;
         }
@@ -94,7 +94,7 @@ impl TrafficManager {
             let node = &mut self.nodes[slot as usize];
             let cost = node.cost(len);
             if node.shaped() {
-                node.own_at = self.shapers[slot as usize].charge(now, cost);
+                node.own_at = self.shapers[slot as usize].charge(now, cost, node.frame_shaped());
             }
             if slot == ROOT {
                 return;
@@ -102,10 +102,10 @@ impl TrafficManager {
             let above = node.parent;
             let mut from_g = false;
             if node.guaranteed()
-                && let Some((rate, level)) = &mut self.shapers[slot as usize].guarantee
-                && level.eligible_at(rate) <= now
+                && let Some(bucket) = &mut self.shapers[slot as usize].guarantee
+                && bucket.eligible_at() <= now
             {
-                level.charge(rate, now, cost);
+                bucket.charge(now, cost);
                 from_g = true;
             }
             let parent = &self.nodes[above as usize];

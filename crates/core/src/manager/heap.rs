@@ -9,10 +9,11 @@ use alloc::vec::Vec;
 
 /// The heap of one inner node.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct Waiting {
-    entries: Vec<(u64, u32)>,
     /// Distance of the earliest instant from `NEVER`, kept here so that a look costs no second load; zero when empty.
     before_never: u64,
+    entries: Vec<(u64, u32)>,
 }
 
 impl Waiting {

@@ -25,13 +25,13 @@ use crate::classifier::Classifier;
 use crate::key::{FlowId, FlowKey};
 use crate::meter::Meter;
 use crate::plan::{Accounting, MarkAt, NodeKind, NodePlan, Plan, PlanError, QueueMode, QueuePlan};
-use crate::shaper::{Level, Rate};
+use crate::shaper::{Bucket, Rate};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use flows::{Flows, Standing};
 use moves::Barrier;
-use node::{Inner, Kind, Leaf, NEVER, NONE, Node, Round, Shapers};
+use node::{Gates, Inner, Kind, Leaf, NEVER, NONE, Node, Round, Shapers};
 use queues::Frames;
 
 /// Instants are kept this much later than the caller's, so that what lies before the caller's origin after a
@@ -41,29 +41,29 @@ const BIAS: u64 = 1 << 62;
 /// The root's slot.
 const ROOT: u32 = 0;
 
-/// One port's traffic manager.
+/// One port's traffic manager. The fields that every frame touches stand together.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct TrafficManager {
     nodes: Vec<Node>,
-    shapers: Vec<Shapers>,
     inners: Vec<Inner>,
     leaves: Vec<Leaf>,
     frames: Frames,
+    shapers: Vec<Shapers>,
+    /// Latest instant seen, biased.
+    now: u64,
+    rules_stamp: u64,
+    frame_bytes_max: u32,
+    draining: u32,
+    gates: Gates,
     flows: Flows,
-    /// Instant at which each gate opens; 0 is open.
-    gates: [u64; 64],
     classifier: Classifier,
     rule_queues: Vec<NodeId>,
     barriers: Vec<Barrier>,
-    /// Latest instant seen, biased.
-    now: u64,
     /// Counts moves out of shared queues and replacements of the rules.
     stamp: u64,
-    rules_stamp: u64,
-    frame_bytes_max: u32,
     flows_max: u32,
     nodes_max: u32,
-    draining: u32,
 }
 
 impl TrafficManager {
@@ -81,7 +81,7 @@ impl TrafficManager {
             leaves: Vec::new(),
             frames: Frames::new(plan.frames_max),
             flows: Flows::new(plan.flows_max),
-            gates: [0; 64],
+            gates: Gates::OPEN,
             classifier: Classifier::compile(&plan.rules),
             rule_queues: plan.rules.iter().map(|r| NodeId::first(r.queue)).collect(),
             barriers: Vec::new(),
@@ -152,11 +152,11 @@ impl TrafficManager {
             }
         }
         self.shapers[slot as usize] = Shapers {
-            bits: plan.rate.map(|shape| (Rate::bits(shape, cost_max), Level::FULL)),
-            frames: plan.frame_rate.map(|shape| (Rate::frames(shape), Level::FULL)),
+            bits: plan.rate.map(|shape| Bucket::full(Rate::bits(shape, cost_max))),
+            frames: plan.frame_rate.map(|shape| Bucket::full(Rate::frames(shape))),
             guarantee: plan
                 .guarantee
-                .map(|shape| (Rate::bits(shape, cost_max), Level::FULL)),
+                .map(|shape| Bucket::full(Rate::bits(shape, cost_max))),
         };
         self.nodes[slot as usize] = Node {
             parent,
@@ -173,7 +173,7 @@ impl TrafficManager {
             ..Node::free()
         };
         let node = &mut self.nodes[slot as usize];
-        node.set_shaped(plan.rate.is_some() || plan.frame_rate.is_some());
+        node.set_shaped(&self.shapers[slot as usize]);
         node.set_guaranteed(plan.guarantee.is_some());
         if parent != NONE {
             let above = self.nodes[parent as usize].body as usize;
@@ -411,7 +411,7 @@ impl Egress for TrafficManager {
         let now = self.clock(now);
         let until = until.as_ps().min(Instant::LIMIT.as_ps()) + BIAS;
         let until = if until <= now { 0 } else { until };
-        for (gate, opens) in (0_u8..).zip(&mut self.gates) {
+        for (gate, opens) in (0_u8..).zip(self.gates.all()) {
             if gates.has(gate) {
                 *opens = until;
             }
@@ -464,7 +464,7 @@ impl Egress for TrafficManager {
         for flow in &mut self.flows.records {
             flow.level.rebase(by);
         }
-        for opens in &mut self.gates {
+        for opens in self.gates.all() {
             *opens = opens.saturating_sub(by);
         }
         self.frames.rebase(by);

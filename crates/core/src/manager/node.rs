@@ -9,7 +9,7 @@ use super::wheel::Wheel;
 use crate::api::{Counters, NodeId};
 use crate::meter::Meter;
 use crate::plan::{Accounting, MarkAt};
-use crate::shaper::{Level, Rate};
+use crate::shaper::{Bucket, Rate};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -99,6 +99,7 @@ impl Node {
     const SHAPED: u8 = 1;
     const GUARANTEED: u8 = 2;
     const DRAINING: u8 = 4;
+    const FRAME_SHAPED: u8 = 8;
 
     #[inline]
     pub(super) const fn shaped(&self) -> bool {
@@ -119,8 +120,14 @@ impl Node {
             self.flags &= !flag
         }
     }
-    pub(super) const fn set_shaped(&mut self, on: bool) {
-        self.set(Self::SHAPED, on);
+    /// A shaper of the node counts frames.
+    #[inline]
+    pub(super) const fn frame_shaped(&self) -> bool {
+        self.flags & Self::FRAME_SHAPED != 0
+    }
+    pub(super) const fn set_shaped(&mut self, shapers: &Shapers) {
+        self.set(Self::SHAPED, shapers.bits.is_some() || shapers.frames.is_some());
+        self.set(Self::FRAME_SHAPED, shapers.frames.is_some());
     }
     pub(super) const fn set_guaranteed(&mut self, on: bool) {
         self.set(Self::GUARANTEED, on);
@@ -142,53 +149,80 @@ impl Node {
 
 /// The buckets of a node; most nodes have none.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
 pub(super) struct Shapers {
-    pub(super) bits: Option<(Rate, Level)>,
-    pub(super) frames: Option<(Rate, Level)>,
-    pub(super) guarantee: Option<(Rate, Level)>,
+    pub(super) bits: Option<Bucket>,
+    pub(super) frames: Option<Bucket>,
+    pub(super) guarantee: Option<Bucket>,
 }
 
 impl Shapers {
-    /// Takes a frame out of both shapers and returns the node's new own instant.
+    /// Takes a frame out of both shapers and returns the node's new own instant. `frames`: it has one that counts them.
     #[inline]
-    pub(super) fn charge(&mut self, now: u64, cost: u32) -> u64 {
-        if let Some((rate, level)) = &mut self.bits {
-            level.charge(rate, now, cost);
+    pub(super) fn charge(&mut self, now: u64, cost: u32, frames: bool) -> u64 {
+        if frames && let Some(bucket) = &mut self.frames {
+            bucket.charge(now, cost);
+            if let Some(bits) = &mut self.bits {
+                bits.charge(now, cost);
+            }
+            return self.own_at();
         }
-        if let Some((rate, level)) = &mut self.frames {
-            level.charge(rate, now, cost);
-        }
-        self.own_at()
+        let Some(bits) = &mut self.bits else { return 0 };
+        bits.level.charge_units(&bits.rate, now, cost);
+        bits.eligible_at()
     }
 
     #[inline]
     pub(super) fn own_at(&self) -> u64 {
-        let bits = self
-            .bits
-            .as_ref()
-            .map_or(0, |(rate, level)| level.eligible_at(rate));
-        let frames = self
-            .frames
-            .as_ref()
-            .map_or(0, |(rate, level)| level.eligible_at(rate));
+        let bits = self.bits.as_ref().map_or(0, Bucket::eligible_at);
+        let frames = self.frames.as_ref().map_or(0, Bucket::eligible_at);
         bits.max(frames)
     }
 
     /// When the guarantee is eligible; an absent one never is.
     #[inline]
     pub(super) fn guaranteed_at(&self) -> u64 {
-        self.guarantee
-            .as_ref()
-            .map_or(NEVER, |(rate, level)| level.eligible_at(rate))
+        self.guarantee.as_ref().map_or(NEVER, Bucket::eligible_at)
     }
 
     pub(super) fn rebase(&mut self, by: u64) {
-        for (_, level) in [&mut self.bits, &mut self.frames, &mut self.guarantee]
+        for bucket in [&mut self.bits, &mut self.frames, &mut self.guarantee]
             .into_iter()
             .flatten()
         {
-            level.rebase(by);
+            bucket.level.rebase(by);
         }
+    }
+}
+
+/// Instants at which the gates open.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(super) struct Gates {
+    /// A gate was shut at some time: without one, a look costs no load.
+    used: bool,
+    opens: [u64; 64],
+}
+
+impl Gates {
+    pub(super) const OPEN: Self = Self {
+        used: false,
+        opens: [0; 64],
+    };
+
+    /// When a gate opens; 0 is open.
+    #[inline]
+    pub(super) const fn opens(&self, gate: u8) -> u64 {
+        if self.used {
+            self.opens[gate as usize & 63]
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn all(&mut self) -> &mut [u64; 64] {
+        self.used = true;
+        &mut self.opens
     }
 }
 
@@ -211,19 +245,20 @@ impl Round {
     };
 }
 
-/// What an inner node has besides its `Node`.
+/// What an inner node has besides its `Node`: one cache line that every frame touches, then the rest.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(super) struct Inner {
     pub(super) g: Round,
     pub(super) x: Round,
-    pub(super) waiting: Waiting,
+    pub(super) frames_out: u64,
+    pub(super) bytes_out: u64,
     /// Strict parents: slot of the child at each rank.
     pub(super) by_rank: Option<Box<[u32; 64]>>,
+    pub(super) waiting: Waiting,
     /// Children in no particular order.
     pub(super) children: Vec<u32>,
     pub(super) in_use: bool,
-    pub(super) frames_out: u64,
-    pub(super) bytes_out: u64,
 }
 
 impl Inner {
@@ -272,11 +307,11 @@ pub(super) struct Leaf {
 impl Leaf {
     /// When something in the queue is ready, its own shapers apart (rule 8).
     #[inline]
-    pub(super) fn ready_below(&self, gates: &[u64; 64], flows: &[Flow]) -> u64 {
+    pub(super) fn ready_below(&self, gates: &Gates, flows: &[Flow]) -> u64 {
         if self.frames == 0 {
             return NEVER;
         }
-        let gate = gates[self.gate as usize & 63];
+        let gate = gates.opens(self.gate);
         self.wheel.as_ref().map_or(gate, |w| w.earliest(flows).max(gate))
     }
 

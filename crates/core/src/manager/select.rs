@@ -4,7 +4,6 @@ use super::node::{Kind, NEVER, NONE, Node, Round, State};
 use super::queues::Taken;
 use super::{BIAS, ROOT, TrafficManager};
 use crate::api::{Dequeue, DropReason, WaitReason};
-use crate::plan::DEPTH_MAX;
 use crate::time::Instant;
 
 /// Children that join or are promoted in one visit of a node (rule 17).
@@ -32,6 +31,7 @@ impl TrafficManager {
     }
 
     /// Rule 15.
+    #[inline]
     pub(super) fn touch(&mut self, slot: u32, now: u64) {
         let mut slot = slot;
         while slot != ROOT {
@@ -133,7 +133,9 @@ impl TrafficManager {
         let parent = self.nodes[slot as usize].parent as usize;
         let inner = &mut self.inners[self.nodes[parent].body as usize];
         if ready == NEVER {
-            inner.waiting.remove(&mut self.nodes, slot);
+            if self.nodes[slot as usize].heap_at != NONE {
+                inner.waiting.remove(&mut self.nodes, slot);
+            }
             let node = &mut self.nodes[slot as usize];
             node.state = State::Idle;
             node.deficit = node.deficit.min(0);
@@ -170,25 +172,21 @@ impl TrafficManager {
                 self.wait(ready)
             };
         }
-        let mut path = [(ROOT, 0); DEPTH_MAX];
-        let mut depth = 0;
         let mut slot = ROOT;
         while let node = &self.nodes[slot as usize]
             && !node.is_leaf()
         {
             let (body, kind) = (node.body as usize, node.kind);
-            if self.inners[body].waiting.earliest() <= now {
+            let mut inner = &self.inners[body];
+            if inner.waiting.earliest() <= now {
                 self.admit_arrivals(body, kind, now);
+                inner = &self.inners[body];
             }
-            let inner = &self.inners[body];
             let round = if inner.g.children == 0 { &inner.x } else { &inner.g };
             slot = match &inner.by_rank {
                 Some(ranks) => ranks[round.ranks.trailing_zeros() as usize & 63],
                 None => round.head,
             };
-            path[depth & (DEPTH_MAX - 1)].1 = body;
-            depth += 1;
-            path[depth & (DEPTH_MAX - 1)].0 = slot;
         }
         let Taken {
             desc,
@@ -199,7 +197,7 @@ impl TrafficManager {
         if aged {
             self.touch(slot, now);
         } else {
-            self.departed(&path[..=depth & (DEPTH_MAX - 1)], ready_below, desc.len, now);
+            self.departed(slot, ready_below, desc.len, now);
         }
         if barrier != NONE {
             self.release(barrier, now);
@@ -236,46 +234,71 @@ impl TrafficManager {
         }
     }
 
-    /// Charges the nodes of a path, from the leaf up, and finds their new places (rule 19). `below` is when something in
+    /// Charges the nodes from a leaf up to the root, and finds their new places (rule 19). `below` is when something in
     /// the leaf is ready, its own shapers apart.
     #[inline]
-    fn departed(&mut self, path: &[(u32, usize)], below: u64, len: u32, now: u64) {
+    fn departed(&mut self, leaf: u32, below: u64, len: u32, now: u64) {
         let mut below = below;
-        let mut level = path.len() - 1;
-        let mut slot = path[level].0;
+        let mut slot = leaf;
         loop {
             let node = &mut self.nodes[slot as usize];
             if node.shaped() {
-                node.own_at = self.shapers[slot as usize].charge(now, node.cost(len));
+                let cost = node.cost(len);
+                node.own_at = self.shapers[slot as usize].charge(now, cost, node.frame_shaped());
             }
-            if level == 0 {
+            if slot == ROOT {
                 return;
             }
-            level -= 1;
-            let (above, body) = path[level];
+            let above = node.parent;
             let ready = below.max(node.own_at);
             let (state, next, deficit, quantum) = (node.state, node.next, node.deficit, node.quantum);
+            let parent = &self.nodes[above as usize];
+            let (weighted, body, cost) = (
+                parent.kind == Kind::Weighted,
+                parent.body as usize,
+                parent.cost(len),
+            );
             let inner = &mut self.inners[body];
             inner.frames_out += 1;
             inner.bytes_out += u64::from(len);
             if state == State::InX {
-                if inner.by_rank.is_none() {
-                    let mut deficit = deficit - i64::from(self.nodes[above as usize].cost(len));
+                if weighted {
+                    let mut deficit = deficit - i64::from(cost);
                     if deficit <= 0 && ready <= now {
                         deficit += quantum;
                         inner.x.head = next;
                     }
                     self.nodes[slot as usize].deficit = deficit;
                 }
-                if ready > now {
-                    self.leave(slot);
-                    self.stand_by(slot, ready);
+                if ready <= now {
+                    // It stays in the round, so its parent is ready too.
+                    below = 0;
+                    slot = above;
+                    continue;
+                }
+                drop_from(
+                    &mut self.nodes,
+                    &mut inner.x,
+                    slot,
+                    if weighted { Kind::Weighted } else { Kind::Strict },
+                );
+                if ready == NEVER {
+                    let node = &mut self.nodes[slot as usize];
+                    if node.heap_at != NONE {
+                        inner.waiting.remove(&mut self.nodes, slot);
+                    }
+                    let node = &mut self.nodes[slot as usize];
+                    node.state = State::Idle;
+                    node.deficit = node.deficit.min(0);
+                } else {
+                    self.nodes[slot as usize].state = State::Waiting;
+                    inner.waiting.set(&mut self.nodes, slot, ready);
                 }
             } else {
                 self.departed_guaranteed(slot, len, ready, now);
             }
-            below = self.inners[body].ready_below();
             slot = above;
+            below = self.inners[body].ready_below();
         }
     }
 
@@ -285,8 +308,8 @@ impl TrafficManager {
         let node = &self.nodes[slot as usize];
         let (parent, next) = (node.parent as usize, node.next);
         let shapers = &mut self.shapers[slot as usize];
-        if let Some((rate, level)) = &mut shapers.guarantee {
-            level.charge(rate, now, node.cost(len));
+        if let Some(bucket) = &mut shapers.guarantee {
+            bucket.charge(now, node.cost(len));
         }
         let guaranteed = shapers.guaranteed_at() <= now;
         if ready > now {
@@ -316,7 +339,7 @@ impl TrafficManager {
                 };
             }
             if node.is_leaf() {
-                let gate = self.gates[self.leaves[node.body as usize].gate as usize & 63];
+                let gate = self.gates.opens(self.leaves[node.body as usize].gate);
                 let reason = if gate == ready {
                     WaitReason::Gate(id)
                 } else {

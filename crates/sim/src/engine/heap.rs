@@ -20,10 +20,24 @@ pub(super) struct Entry<E> {
     pub(super) event: E,
 }
 
+impl<E> Entry<E> {
+    /// Its place in the order of all events: the least comes first.
+    #[inline]
+    pub(super) const fn order(&self) -> u128 {
+        order_of(self.at, self.key)
+    }
+}
+
+/// Place of an event in the order of all.
+#[inline]
+pub(super) const fn order_of(at: u64, key: u64) -> u128 {
+    ((at as u128) << 64) | key as u128
+}
+
 impl<E> PartialEq for Entry<E> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        (self.at, self.key) == (other.at, other.key)
+        self.order() == other.order()
     }
 }
 impl<E> Eq for Entry<E> {}
@@ -36,7 +50,7 @@ impl<E> PartialOrd for Entry<E> {
 impl<E> Ord for Entry<E> {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.key).cmp(&(self.at, self.key))
+        other.order().cmp(&self.order())
     }
 }
 

@@ -9,6 +9,7 @@ pub mod queue;
 pub mod random;
 mod ring;
 pub mod slab;
+mod wheel;
 
 pub use heap::HeapQueue;
 pub use order::Phase;

@@ -1,71 +1,128 @@
 //! The event queue of the simulator: events by (time, phase, node, per-node count), exactly.
 //!
-//! Two timing wheels and a heap. The inner ring has 4,096 slots of a power of two of picoseconds; a slot of the
-//! outer ring is a turn of the inner one; what lies beyond both waits in a heap. Slots are unordered lists: the
-//! one that comes next is emptied into the *run*, sorted, and served from there, so that the order is exact and
-//! sorting touches only the few events of one slot. The slot width follows the traffic: it halves where many
-//! different instants share a slot and doubles where most events pass through the outer ring first. The width
-//! never shows in the order.
+//! The events that come next are kept sorted in one piece of memory, at most 64 of them; what comes after these waits
+//! in a [timing wheel](super::wheel), from which the sorted ones are filled up. In a network of tens of nodes
+//! everything is in the sorted part: most events lie one frame time ahead, so that they go in near its end, and an
+//! insertion moves one or two others. A wheel's slots, bitmaps and lists then cost more than they save.
 //!
-//! Source: Varghese and Lauck (SOSP 1987) for the wheels, Brown (CACM 31(10), 1988) for a width that adapts.
 //! Left out: cancelling. A caller that changes its mind carries a generation in the event and ignores stale ones.
 
-use super::heap::Entry;
+use super::heap::{Entry, order_of};
 use super::order::{Counts, Phase};
-use super::ring::{NIL, RING_BITS, RING_SLOTS, Ring};
+use super::wheel::Wheel;
 use clearway_core::Instant;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
-/// Slot width at the start, as a power of two of picoseconds: 33 ns, half the shortest frame at 10 Gb/s.
-const SHIFT_START: u32 = 15;
-/// With at least 16 ps a slot, slot numbers leave room for a turn beyond the last instant.
-const SHIFT_MIN: u32 = 4;
-const SHIFT_MAX: u32 = 44;
-/// Entries that an insertion into the run moves at most; beyond that the event goes to the side heap.
-const MOVES_MAX: usize = 24;
-/// Pops before the width is looked at for the first time, and at least between two looks.
-const LOOK_FIRST: u64 = 512;
-const LOOK_AGAIN: u64 = 4_096;
+/// Events in the sorted part at most.
+const NEAR_MAX: usize = 64;
+/// Events that are brought in from the wheel at a time.
+const BATCH: usize = 16;
+/// Places that the sorted part has: it slides through them and back.
+const MEMORY: usize = 8 * NEAR_MAX;
 
 /// The deterministic event queue.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E: Copy> {
     counts: Counts,
-    /// The slot that is being served: every event in a slot up to this one is in `run` or `side`.
-    cursor: u64,
-    shift: u32,
-    len: usize,
-    /// The slot being served, last first.
-    run: Vec<Entry<E>>,
-    /// Events for the slot being served that came too late and too far from its head to be inserted in the run.
-    side: BinaryHeap<Entry<E>>,
-    inner: Ring,
-    outer: Ring,
-    /// Beyond the outer ring: instant and place in the pool.
-    far: BinaryHeap<Reverse<(u64, u32)>>,
-    /// No event of `outer` or `far` is in a slot before this one; `u64::MAX` where both are empty.
-    outside_first: u64,
-    pool: Vec<Pooled<E>>,
-    free: u32,
-    width: Width,
+    near: Near<E>,
+    /// What is before is in `near`, the rest in `wheel`.
+    horizon: u128,
+    wheel: Wheel<E>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Pooled<E> {
-    entry: Entry<E>,
-    next: u32,
-}
-
-/// What the width is judged by, since the last look.
+/// The sorted part: from `head` up to `tail`.
 #[derive(Clone, Debug)]
-struct Width {
-    last_ps: u64,
-    pops_until_look: u64,
-    pops: u64,
-    instants: u64,
-    slots: u64,
-    outside: u64,
+struct Near<E> {
+    head: usize,
+    tail: usize,
+    /// Empty before the first event, then as long as it ever is.
+    entries: Vec<Entry<E>>,
+}
+
+impl<E: Copy> Near<E> {
+    const fn new() -> Self {
+        Self {
+            head: 0,
+            tail: 0,
+            entries: Vec::new(),
+        }
+    }
+
+    #[inline]
+    const fn len(&self) -> usize {
+        self.tail - self.head
+    }
+
+    /// Makes a place behind the last entry.
+    #[inline]
+    fn grow(&mut self, at: u64, key: u64, event: E) {
+        if self.tail >= self.entries.len() {
+            self.slide(Entry { at, key, event });
+        }
+        self.tail += 1;
+    }
+
+    /// Puts an entry in at its place, from the nearer end.
+    #[inline]
+    fn insert(&mut self, at: u64, key: u64, event: E) {
+        let order = order_of(at, key);
+        let middle = (self.head + self.tail) / 2;
+        let mut place;
+        if self.head > 0 && self.entries.get(middle).is_some_and(|m| order < m.order()) && middle < self.tail
+        {
+            self.head -= 1;
+            place = self.head;
+            while place + 1 < self.tail
+                && let Some(next) = self.entries.get(place + 1).copied()
+                && next.order() < order
+            {
+                self.entries[place] = next;
+                place += 1;
+            }
+        } else {
+            self.grow(at, key, event);
+            place = self.tail - 1;
+            while place > self.head
+                && let Some(before) = self.entries.get(place - 1).copied()
+                && order < before.order()
+            {
+                self.entries[place] = before;
+                place -= 1;
+            }
+        }
+        // Field by field: an entry put together first and copied then would wait for its own parts to be stored.
+        let entry = &mut self.entries[place];
+        entry.at = at;
+        entry.key = key;
+        entry.event = event;
+    }
+
+    #[inline]
+    fn first(&self) -> Option<&Entry<E>> {
+        if self.head < self.tail {
+            self.entries.get(self.head)
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<(u64, E)> {
+        let first = self.first()?;
+        let popped = (first.at, first.event);
+        self.head += 1;
+        Some(popped)
+    }
+
+    /// Moves the entries back to the beginning of their memory, or takes that memory.
+    #[inline(never)]
+    fn slide(&mut self, filling: Entry<E>) {
+        if self.entries.is_empty() {
+            self.entries.resize(MEMORY, filling);
+        }
+        self.entries.copy_within(self.head..self.tail, 0);
+        self.tail -= self.head;
+        self.head = 0;
+    }
 }
 
 impl<E: Copy> EventQueue<E> {
@@ -74,25 +131,9 @@ impl<E: Copy> EventQueue<E> {
     pub fn new(nodes: u32) -> Self {
         Self {
             counts: Counts::new(nodes),
-            cursor: 0,
-            shift: SHIFT_START,
-            len: 0,
-            run: Vec::new(),
-            side: BinaryHeap::new(),
-            inner: Ring::new(),
-            outer: Ring::new(),
-            far: BinaryHeap::new(),
-            outside_first: u64::MAX,
-            pool: Vec::new(),
-            free: NIL,
-            width: Width {
-                last_ps: u64::MAX,
-                pops_until_look: LOOK_FIRST,
-                pops: LOOK_FIRST,
-                instants: 0,
-                slots: 0,
-                outside: 0,
-            },
+            near: Near::new(),
+            horizon: u128::MAX,
+            wheel: Wheel::new(),
         }
     }
 
@@ -100,499 +141,75 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     pub fn push(&mut self, at: Instant, phase: Phase, node: u32, event: E) {
         let key = self.counts.next(phase, node);
-        let entry = Entry {
-            at: at.as_ps(),
-            key,
-            event,
-        };
-        self.len += 1;
-        let slot = entry.at >> self.shift;
-        if slot <= self.cursor {
-            self.insert_in_run(entry);
+        let at = at.as_ps();
+        if self.near.len() >= NEAR_MAX {
+            self.spill();
+        }
+        if order_of(at, key) < self.horizon {
+            self.near.insert(at, key, event);
         } else {
-            let place = self.store(entry);
-            self.link(slot, place);
+            self.wheel.push(Entry { at, key, event });
         }
     }
 
     /// Takes the first event out.
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, E)> {
-        let entry = loop {
-            if let Some(last) = self.run.last() {
-                if self.side.peek().is_some_and(|side| side > last) {
-                    break self.side.pop()?;
-                }
-                break self.run.pop()?;
-            }
-            if !self.side.is_empty() {
-                break self.side.pop()?;
-            }
-            if self.len == 0 {
-                return None;
-            }
-            if let Some(entry) = self.advance() {
-                break entry;
-            }
-        };
-        self.len -= 1;
-        self.width.instants += u64::from(entry.at != self.width.last_ps);
-        self.width.last_ps = entry.at;
-        self.width.pops_until_look -= 1;
-        if self.width.pops_until_look == 0 {
-            self.look_at_width();
+        if self.near.len() == 0 {
+            self.refill();
         }
-        Some((Instant::from_ps(entry.at), entry.event))
+        self.near.pop().map(|(at, event)| (Instant::from_ps(at), event))
     }
 
     /// The instant of the first event.
     #[must_use]
+    #[inline]
     pub fn peek(&mut self) -> Option<Instant> {
-        loop {
-            let run = self.run.last();
-            let side = self.side.peek();
-            // Entries order last first, so the greater of the two is the earlier.
-            if let Some(first) = run.max(side) {
-                return Some(Instant::from_ps(first.at));
-            }
-            if self.len == 0 {
-                return None;
-            }
-            if let Some(entry) = self.advance() {
-                self.run.push(entry);
-            }
+        if self.near.len() == 0 {
+            self.refill();
         }
+        self.near.first().map(|entry| Instant::from_ps(entry.at))
     }
 
     /// Events waiting.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
+    pub const fn len(&self) -> usize {
+        self.near.len() + self.wheel.len()
     }
 
     /// True where nothing waits.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
-    /// Keeps an entry in the pool.
-    #[inline]
-    fn store(&mut self, entry: Entry<E>) -> u32 {
-        let place = self.free;
-        if let Some(pooled) = self.pool.get_mut(place as usize) {
-            self.free = pooled.next;
-            pooled.entry = entry;
-            place
-        } else {
-            let place = self.pool.len() as u32;
-            self.pool.push(Pooled { entry, next: NIL });
-            place
+    /// Moves the later half of the sorted part to the wheel.
+    #[inline(never)]
+    fn spill(&mut self) {
+        let keep = self.near.head + NEAR_MAX / 2;
+        for place in keep..self.near.tail {
+            let entry = self.near.entries[place];
+            self.horizon = self.horizon.min(entry.order());
+            self.wheel.push(entry);
         }
+        self.near.tail = keep;
     }
 
-    /// Puts a pooled entry of a slot after the cursor into a ring or beyond.
-    #[inline]
-    fn link(&mut self, slot: u64, place: u32) {
-        if slot - self.cursor <= RING_SLOTS {
-            self.pool[place as usize].next = self.inner.link(slot, place);
-        } else {
-            self.link_outside(slot, place);
+    /// Fills the empty sorted part from the wheel.
+    #[inline(never)]
+    fn refill(&mut self) {
+        self.near.head = 0;
+        self.near.tail = 0;
+        for _ in 0..BATCH {
+            let Some(entry) = self.wheel.pop() else { break };
+            let Entry { at, key, event } = entry;
+            self.near.grow(at, key, event);
+            self.near.entries[self.near.tail - 1] = entry;
         }
-    }
-
-    fn link_outside(&mut self, slot: u64, place: u32) {
-        let turn = slot >> RING_BITS;
-        if turn - (self.cursor >> RING_BITS) <= RING_SLOTS {
-            self.pool[place as usize].next = self.outer.link(turn, place);
-            self.outside_first = self.outside_first.min(turn << RING_BITS);
-        } else {
-            self.far
-                .push(Reverse((self.pool[place as usize].entry.at, place)));
-            self.outside_first = self.outside_first.min(slot);
-        }
-    }
-
-    /// Inserts an event of the slot being served, moving a bounded number of others.
-    #[inline]
-    fn insert_in_run(&mut self, entry: Entry<E>) {
-        let len = self.run.len();
-        let later = self
-            .run
-            .iter()
-            .rev()
-            .take(MOVES_MAX)
-            .take_while(|other| **other > entry)
-            .count();
-        if later == MOVES_MAX && len > MOVES_MAX {
-            self.side.push(entry);
-        } else {
-            self.run.insert(len - later, entry);
-        }
-    }
-
-    /// Moves the cursor to the next used slot. Returns its event where it has only one, else fills the run.
-    /// Called with an empty run and side heap, and at least one event in the rings or beyond.
-    #[inline]
-    fn advance(&mut self) -> Option<Entry<E>> {
-        let slot = self.inner.next_after(self.cursor);
-        if self.outside_first <= slot {
-            self.bring_in(slot);
-            return None;
-        }
-        self.cursor = slot;
-        self.width.slots += 1;
-        let head = self.inner.take(slot);
-        let first = self.pool[head as usize];
-        if first.next == NIL {
-            self.pool[head as usize].next = self.free;
-            self.free = head;
-            return Some(first.entry);
-        }
-        let mut place = head;
-        let mut last = head;
-        while let Some(pooled) = self.pool.get(place as usize) {
-            self.run.push(pooled.entry);
-            last = place;
-            place = pooled.next;
-        }
-        self.pool[last as usize].next = self.free;
-        self.free = head;
-        self.run.sort_unstable();
-        None
-    }
-
-    /// Moves the first events of the outer ring or from beyond into the inner ring; `slot` is the inner ring's
-    /// first, none of theirs is before `outside_first`, which is not after it.
-    #[cold]
-    fn bring_in(&mut self, slot: u64) {
-        let turn = self.outer.next_after(self.cursor >> RING_BITS);
-        let turn_start = if turn == u64::MAX {
-            u64::MAX
-        } else {
-            turn << RING_BITS
-        };
-        let far_slot = self
-            .far
-            .peek()
-            .map_or(u64::MAX, |Reverse((at, _))| at >> self.shift);
-        let first = turn_start.min(far_slot);
-        if first <= slot {
-            // No event is in a slot before `first`, so the inner ring may begin there.
-            self.cursor = self.cursor.max(first.saturating_sub(1));
-            if turn_start <= far_slot {
-                let mut place = self.outer.take(turn);
-                while let Some(pooled) = self.pool.get(place as usize) {
-                    let next = pooled.next;
-                    self.relink(place);
-                    self.width.outside += 1;
-                    place = next;
-                }
-            } else if let Some(Reverse((_, place))) = self.far.pop() {
-                self.relink(place);
-                self.width.outside += 1;
-            }
-        }
-        self.find_outside_first();
-    }
-
-    fn find_outside_first(&mut self) {
-        let turn = self.outer.next_after(self.cursor >> RING_BITS);
-        let turn_start = if turn == u64::MAX {
-            u64::MAX
-        } else {
-            turn << RING_BITS
-        };
-        let far_slot = self
-            .far
-            .peek()
-            .map_or(u64::MAX, |Reverse((at, _))| at >> self.shift);
-        self.outside_first = turn_start.min(far_slot);
-    }
-
-    /// Puts a pooled entry where it belongs now.
-    fn relink(&mut self, place: u32) {
-        let entry = self.pool[place as usize].entry;
-        let slot = entry.at >> self.shift;
-        if slot <= self.cursor {
-            self.pool[place as usize].next = self.free;
-            self.free = place;
-            self.insert_in_run(entry);
-        } else {
-            self.link(slot, place);
-        }
-    }
-
-    /// Decides by what the last pops were like. At most one rebuild in as many pops as events wait.
-    #[cold]
-    fn look_at_width(&mut self) {
-        let seen = self.width.clone();
-        let slots = seen.slots.max(1);
-        let shift = if seen.instants > 4 * slots {
-            let halvings = (seen.instants / (2 * slots)).ilog2();
-            self.shift.saturating_sub(halvings).max(SHIFT_MIN)
-        } else if seen.instants < 2 * slots && seen.outside > seen.pops / 4 {
-            (self.shift + 1).min(SHIFT_MAX)
-        } else {
-            self.shift
-        };
-        if shift != self.shift {
-            self.set_shift(shift);
-        }
-        let pops = LOOK_AGAIN.max(2 * self.len as u64);
-        self.width = Width {
-            last_ps: seen.last_ps,
-            pops_until_look: pops,
-            pops,
-            instants: 0,
-            slots: 0,
-            outside: 0,
-        };
-    }
-
-    fn set_shift(&mut self, shift: u32) {
-        let mut all = NIL;
-        let mut cursor = self.cursor;
-        loop {
-            cursor = self.inner.next_after(cursor);
-            if cursor == u64::MAX {
-                break;
-            }
-            let head = self.inner.take(cursor);
-            all = self.prepend(head, all);
-        }
-        let mut turn = self.cursor >> RING_BITS;
-        loop {
-            turn = self.outer.next_after(turn);
-            if turn == u64::MAX {
-                break;
-            }
-            let head = self.outer.take(turn);
-            all = self.prepend(head, all);
-        }
-        // The new cursor is the last slot that begins within the old one, or the one around it.
-        self.cursor = if shift < self.shift {
-            ((self.cursor + 1) << (self.shift - shift)) - 1
-        } else {
-            self.cursor >> (shift - self.shift)
-        };
-        self.shift = shift;
-        while let Some(pooled) = self.pool.get(all as usize) {
-            let next = pooled.next;
-            self.relink(all);
-            all = next;
-        }
-        // A wider slot may reach events from beyond: whatever is in the slot being served must be in the run.
-        while self
-            .far
-            .peek()
-            .is_some_and(|Reverse((at, _))| at >> self.shift <= self.cursor)
-        {
-            if let Some(Reverse((_, place))) = self.far.pop() {
-                self.relink(place);
-            }
-        }
-        self.find_outside_first();
-    }
-
-    /// Joins the list at `head` before `list`.
-    fn prepend(&mut self, head: u32, list: u32) -> u32 {
-        let mut place = head;
-        while self.pool[place as usize].next != NIL {
-            place = self.pool[place as usize].next;
-        }
-        self.pool[place as usize].next = list;
-        head
+        self.horizon = self.wheel.first().map_or(u128::MAX, |entry| entry.order());
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::heap::HeapQueue;
-    use super::super::random::Stream;
-    use super::*;
-
-    const PHASES: [Phase; 3] = [Phase::Control, Phase::Arrival, Phase::TransmitterFree];
-
-    /// The wheel beside the heap: every answer must be the same.
-    struct Pair {
-        wheel: EventQueue<u32>,
-        heap: HeapQueue<u32>,
-        now: u64,
-        pushed: u32,
-        stream: Stream,
-    }
-
-    impl Pair {
-        fn new(seed: u64) -> Self {
-            Self {
-                wheel: EventQueue::new(8),
-                heap: HeapQueue::new(8),
-                now: 0,
-                pushed: 0,
-                stream: Stream::new(seed, 0, "event queue test"),
-            }
-        }
-        fn push(&mut self, at: u64) {
-            let phase = PHASES[self.stream.below(3) as usize];
-            let node = self.stream.below(8) as u32;
-            self.wheel.push(Instant::from_ps(at), phase, node, self.pushed);
-            self.heap.push(Instant::from_ps(at), phase, node, self.pushed);
-            self.pushed += 1;
-        }
-        fn pop(&mut self) -> bool {
-            if self.stream.below(4) == 0 {
-                assert_eq!(self.wheel.peek(), self.heap.peek());
-            }
-            let expected = self.heap.pop();
-            assert_eq!(self.wheel.pop(), expected);
-            assert_eq!(self.wheel.len(), self.heap.len());
-            if let Some((at, _)) = expected {
-                self.now = at.as_ps();
-            }
-            expected.is_some()
-        }
-        fn drain(&mut self) {
-            while self.pop() {}
-            assert!(self.wheel.is_empty());
-        }
-    }
-
-    /// A gap of a random order of magnitude up to `bits` bits.
-    fn gap(stream: &mut Stream, bits: u64) -> u64 {
-        let magnitude = stream.below(bits + 1);
-        stream.next_u64() & ((1_u64 << magnitude) - 1)
-    }
-
-    #[test]
-    fn the_wheel_agrees_with_the_heap_on_gaps_of_every_magnitude() {
-        for bits in [4, 12, 20, 30, 40, 50, 60] {
-            let mut pair = Pair::new(bits);
-            for _ in 0..40_000 {
-                // The number waiting wanders up and down, through empty.
-                if pair.stream.below(1_000) < 505 {
-                    let at = pair.now.saturating_add(gap(&mut pair.stream, bits));
-                    pair.push(at);
-                } else {
-                    pair.pop();
-                }
-            }
-            pair.drain();
-        }
-    }
-
-    #[test]
-    fn the_wheel_agrees_with_the_heap_when_the_traffic_changes_its_scale() {
-        let mut pair = Pair::new(77);
-        for _ in 0..3_000 {
-            let at = gap(&mut pair.stream, 30);
-            pair.push(at);
-        }
-        let shift = pair.wheel.shift;
-        let (mut least, mut most) = (shift, shift);
-        for bits in [14, 44, 10, 36, 20, 50, 24] {
-            for _ in 0..60_000 {
-                pair.pop();
-                let at = pair.now.saturating_add(pair.stream.next_u64() >> (64 - bits));
-                pair.push(at);
-                least = least.min(pair.wheel.shift);
-                most = most.max(pair.wheel.shift);
-            }
-        }
-        pair.drain();
-        assert!(
-            least < shift && most > shift,
-            "the width never moved both ways: {least} to {most}"
-        );
-    }
-
-    #[test]
-    fn bursts_at_one_instant_come_out_in_order_whenever_they_are_pushed() {
-        let mut pair = Pair::new(5);
-        for round in 0..40_u64 {
-            let at = round * 1_000_000_000;
-            for _ in 0..300 {
-                pair.push(at);
-            }
-            for step in 0..900_u64 {
-                pair.pop();
-                // Half of them again at exactly the present time, some in the next slot, some a round ahead.
-                if step < 600 {
-                    let ahead = [0, 0, 1 << 15, 1_000_000_000][pair.stream.below(4) as usize];
-                    pair.push(pair.now + ahead);
-                }
-            }
-        }
-        pair.drain();
-    }
-
-    #[test]
-    fn an_event_before_the_present_comes_out_next() {
-        let mut pair = Pair::new(6);
-        for at in [5_000_000, 6_000_000, 6_000_001, 1 << 40] {
-            pair.push(at);
-        }
-        pair.pop();
-        pair.push(0);
-        pair.push(4_999_999);
-        pair.drain();
-    }
-
-    #[test]
-    fn the_end_of_time_is_an_instant_like_any_other() {
-        let mut pair = Pair::new(7);
-        for step in 0..2_000 {
-            let at = u64::MAX - gap(&mut pair.stream, 63);
-            pair.push(at);
-            pair.push(u64::MAX);
-            if step % 3 == 0 {
-                pair.pop();
-            }
-        }
-        pair.drain();
-        pair.push(u64::MAX);
-        pair.push(0);
-        pair.drain();
-    }
-
-    #[test]
-    fn pushing_during_one_instant_stays_cheap_however_many_wait() {
-        // Without the side heap this moves 20,000 entries a push: minutes instead of milliseconds. The moves are
-        // counted by what the run holds.
-        let mut queue = EventQueue::new(1);
-        for event in 0..20_000_u32 {
-            queue.push(Instant::ZERO, Phase::Arrival, 0, event);
-        }
-        for event in 0..20_000_u32 {
-            assert_eq!(queue.pop(), Some((Instant::ZERO, event)));
-            queue.push(Instant::ZERO, Phase::Arrival, 0, 20_000 + event);
-            assert!(queue.run.len() <= MOVES_MAX + 1);
-        }
-        assert_eq!(queue.len(), 20_000);
-    }
-
-    #[test]
-    fn a_steady_number_of_events_needs_no_more_memory() {
-        let mut queue = EventQueue::new(1);
-        let mut stream = Stream::new(1, 0, "steady");
-        for event in 0..1_000_u32 {
-            queue.push(
-                Instant::from_ps(stream.below(10_000_000)),
-                Phase::Control,
-                0,
-                event,
-            );
-        }
-        for _ in 0..200_000 {
-            if let Some((at, event)) = queue.pop() {
-                let at = Instant::from_ps(at.as_ps() + stream.below(20_000_000));
-                queue.push(at, Phase::Control, 0, event);
-            }
-        }
-        assert!(
-            queue.pool.len() <= 1_000,
-            "the pool holds {} places for 1,000 events",
-            queue.pool.len()
-        );
-    }
-}
+#[path = "queue_tests.rs"]
+mod tests;

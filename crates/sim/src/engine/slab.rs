@@ -6,15 +6,9 @@
 /// Values under `u32` handles.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
-    places: Vec<Place<T>>,
-    free: u32,
-    len: u32,
-}
-
-#[derive(Clone, Debug)]
-enum Place<T> {
-    Used(T),
-    Free(u32),
+    places: Vec<Option<T>>,
+    /// Free places, last freed last.
+    free: Vec<u32>,
 }
 
 impl<T> Slab<T> {
@@ -23,9 +17,19 @@ impl<T> Slab<T> {
     pub fn with_capacity(capacity: u32) -> Self {
         Self {
             places: Vec::with_capacity(capacity as usize),
-            free: u32::MAX,
-            len: 0,
+            free: Vec::with_capacity(capacity as usize),
         }
+    }
+
+    /// A free place and its handle, to put a value into; none where all 2^32 - 1 handles are in use. A place that is left
+    /// empty stays taken.
+    #[inline]
+    pub(crate) fn place(&mut self) -> Option<(u32, &mut Option<T>)> {
+        let handle = match self.free.pop() {
+            Some(handle) => handle,
+            None => self.extend()?,
+        };
+        Some((handle, self.places.get_mut(handle as usize)?))
     }
 
     /// Keeps a value and returns its handle, or gives the value back where all 2^32 - 1 handles are in use.
@@ -34,36 +38,27 @@ impl<T> Slab<T> {
     /// The value itself: there is no handle left.
     #[inline]
     pub fn insert(&mut self, value: T) -> Result<u32, T> {
-        let handle = self.free;
-        if let Some(place) = self.places.get_mut(handle as usize) {
-            if let Place::Free(next) = *place {
-                self.free = next;
+        match self.place() {
+            Some((handle, place)) => {
+                *place = Some(value);
+                Ok(handle)
             }
-            *place = Place::Used(value);
-            self.len += 1;
-            return Ok(handle);
+            None => Err(value),
         }
-        let handle = self.places.len() as u32;
-        if self.places.len() >= u32::MAX as usize {
-            return Err(value);
-        }
-        self.places.push(Place::Used(value));
-        self.len += 1;
-        Ok(handle)
+    }
+
+    #[cold]
+    fn extend(&mut self) -> Option<u32> {
+        let handle = u32::try_from(self.places.len()).ok().filter(|&h| h < u32::MAX)?;
+        self.places.push(None);
+        Some(handle)
     }
 
     /// Takes a value out; its handle is free again.
     #[inline]
     pub fn remove(&mut self, handle: u32) -> Option<T> {
-        let place = self.places.get_mut(handle as usize)?;
-        if matches!(place, Place::Free(_)) {
-            return None;
-        }
-        let Place::Used(value) = std::mem::replace(place, Place::Free(self.free)) else {
-            return None;
-        };
-        self.free = handle;
-        self.len -= 1;
+        let value = self.places.get_mut(handle as usize)?.take()?;
+        self.free.push(handle);
         Some(value)
     }
 
@@ -71,31 +66,25 @@ impl<T> Slab<T> {
     #[inline]
     #[must_use]
     pub fn get(&self, handle: u32) -> Option<&T> {
-        match self.places.get(handle as usize) {
-            Some(Place::Used(value)) => Some(value),
-            _ => None,
-        }
+        self.places.get(handle as usize)?.as_ref()
     }
 
     /// The value under a handle, to change.
     #[inline]
     pub fn get_mut(&mut self, handle: u32) -> Option<&mut T> {
-        match self.places.get_mut(handle as usize) {
-            Some(Place::Used(value)) => Some(value),
-            _ => None,
-        }
+        self.places.get_mut(handle as usize)?.as_mut()
     }
 
     /// Values kept now.
     #[must_use]
     pub const fn len(&self) -> u32 {
-        self.len
+        (self.places.len() - self.free.len()) as u32
     }
 
     /// True where nothing is kept.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// The most values that were kept at once.

@@ -230,10 +230,7 @@ impl Host {
     /// Hands down whatever the connection may send.
     fn send_segments(&mut self, ctx: &mut Context, endpoint: u32) {
         let now = ctx.instant();
-        let unit = self
-            .bus_tx
-            .as_ref()
-            .map_or(0, super::bus::Bus::transfer_bytes_max);
+        let unit = self.bus_tx.as_ref().map_or(0, |bus| bus.transfer_bytes_max());
         loop {
             let Some(Endpoint::Sender(s)) = self.endpoints.get_mut(endpoint as usize) else {
                 return;

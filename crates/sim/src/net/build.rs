@@ -72,7 +72,6 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: &RunOptions) -> Res
         workload_of: Vec::new(),
         carried: carried_by(scenario),
         routing,
-        paths: Vec::new(),
         hops: Vec::new(),
         collector,
         captured: Vec::new(),
@@ -235,11 +234,12 @@ fn build_host(scenario: &Scenario, index: usize, seed: u64, ports: &Ports) -> Re
             ));
         }
         let plan = plan_of(scenario, policy, &item)?;
-        bus_tx =
-            Some(Bus::new(interface, plan, None).map_err(|e| Refusal::plan("of the host interface", &e))?);
+        let bus = Bus::new(interface, plan, None).map_err(|e| Refusal::plan("of the host interface", &e))?;
+        bus_tx = Some(Box::new(bus));
         let plan = plan_of(scenario, nic.receive_policy, &item)?;
         let bus = Bus::new(interface, plan, interface.receive_rate_bps);
-        bus_rx = Some(bus.map_err(|e| Refusal::plan("of the receive channels", &e))?);
+        let bus = bus.map_err(|e| Refusal::plan("of the receive channels", &e))?;
+        bus_rx = Some(Box::new(bus));
     } else if nic.receive_policy.is_some() {
         let problem = "has no host interface to share out: give the NIC a host_interface";
         return Err(Refusal::new(item, "receive_policy", problem));
@@ -368,10 +368,10 @@ fn join(scenario: &Scenario, nodes: &mut [Node], ctx: &mut Context) {
             FlowControl::PausePerOutput(_) => (true, None),
             FlowControl::Credits { bytes_per_output, .. } => (
                 true,
-                Some(Credits {
+                Some(Box::new(Credits {
                     bytes: vec![i64::try_from(bytes_per_output).unwrap_or(i64::MAX); outputs],
                     frame_bytes_max: longest,
-                }),
+                })),
             ),
             _ => (false, None),
         };

@@ -116,14 +116,14 @@ impl Bus {
             return Ok(());
         };
         frame.account = u16::try_from(pieces).unwrap_or(u16::MAX);
-        let (hop, gate) = (frame.hop, frame.pcp);
+        let (hop, gate, ecn) = (frame.hop, frame.pcp, frame.ecn);
         for piece in 0..pieces {
             let len = if piece + 1 == pieces {
                 bytes - piece * max
             } else {
                 max
             };
-            if let Err(reason) = self.selection.enqueue(ctx, first, len, hop, gate) {
+            if let Err(reason) = self.selection.enqueue(ctx, first, len, hop, gate, ecn) {
                 if piece == 0 {
                     return Err(reason);
                 }

@@ -45,8 +45,6 @@ pub(crate) struct Context {
     /// What the frames of each workload carry.
     pub(crate) carried: Vec<Carried>,
     pub(crate) routing: Routing,
-    /// First hop of each path.
-    pub(crate) paths: Vec<u32>,
     pub(crate) hops: Vec<Hop>,
     pub(crate) collector: Collector,
     pub(crate) captured: Vec<CaptureRecord>,
@@ -94,14 +92,25 @@ impl Context {
             return 1;
         };
         if frame.chain != NIL {
-            return u64::from(hop.leaves);
+            return self.leaves_behind(hop);
         }
-        let hops = self
-            .hops
-            .iter()
-            .skip(frame.hop as usize)
-            .take(usize::from(hop.siblings));
-        hops.map(|h| u64::from(h.leaves)).sum()
+        self.leaves_from(frame.hop)
+    }
+
+    /// Receivers behind one hop of a tree.
+    fn leaves_behind(&self, hop: &Hop) -> u64 {
+        if hop.next == NIL {
+            1
+        } else {
+            self.leaves_from(hop.next)
+        }
+    }
+
+    /// Receivers behind all the hops that begin at `first` at one node.
+    fn leaves_from(&self, first: u32) -> u64 {
+        let siblings = self.hops.get(first as usize).map_or(0, |hop| hop.siblings);
+        let hops = self.hops.iter().skip(first as usize).take(usize::from(siblings));
+        hops.map(|hop| self.leaves_behind(hop)).sum()
     }
 
     /// Gives back what a transport kept for a frame.
@@ -128,5 +137,15 @@ impl Context {
         let flow = &mut self.flows[frame.flow as usize];
         self.collector.deliver(flow, &frame, at, self.warmup, self.end);
         Some(frame)
+    }
+
+    /// The same for a frame that nobody asks for afterwards.
+    #[inline]
+    pub(crate) fn count_delivery(&mut self, handle: u32, at: u64) {
+        if let Some(frame) = self.frames.get(handle) {
+            let flow = &mut self.flows[frame.flow as usize];
+            self.collector.deliver(flow, frame, at, self.warmup, self.end);
+            let _ = self.frames.remove(handle);
+        }
     }
 }

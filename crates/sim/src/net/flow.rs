@@ -26,35 +26,41 @@ pub(crate) enum Meaning {
     Ack,
 }
 
-/// One flow: 128 bytes, two cache lines.
+/// One flow: two cache lines, of which the second is touched at deliveries alone.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Flow {
-    pub(crate) counters: FlowCounters,
-    /// First of its paths: one, or eight by priority.
+    /// First hop of its path, or of the path of priority 0.
     pub(crate) path: u32,
+    /// Hops from one priority's path to the next one's; zero where all share one.
+    pub(crate) path_hops: u32,
     /// Requester or connection; see [`Meaning`].
     pub(crate) owner: u32,
     /// Sending and (first) receiving host.
     pub(crate) ends: [u32; 2],
+    /// Bytes of the reply to a request.
+    pub(crate) reply_bytes: u32,
     /// Results class (of priority 0 where `spread`).
     pub(crate) class: u16,
     /// Bytes of a frame that are not payload.
     pub(crate) overhead: u16,
     pub(crate) meaning: Meaning,
-    /// Bytes of the reply to a request.
-    pub(crate) reply_bytes: u32,
-    /// Paths go by priority.
+    /// Frames have priorities of their own.
     pub(crate) spread: bool,
     /// Results classes go by priority.
     pub(crate) class_by_priority: bool,
     /// Priority code point where it is fixed.
     pub(crate) pcp: u8,
+    /// Receivers.
+    pub(crate) leaves: u16,
+    pub(crate) counters: FlowCounters,
 }
 
 const _: () = assert!(size_of::<Flow>() <= 128);
 
 /// What one flow counted of frames generated after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct FlowCounters {
     /// Frames generated.
     pub offered_frames: u64,
@@ -89,22 +95,23 @@ impl Default for FlowCounters {
     }
 }
 
-/// One transmitter on a path.
+/// One transmitter on a path: half a cache line, so that a path of two is one.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
 pub(crate) struct Hop {
     /// The classifier's answer there, once asked.
-    pub(crate) target: Option<Target>,
+    pub(crate) target: Target,
     /// The line it transmits on.
     pub(crate) line: u32,
     /// First of the hops at the far end of that line.
     pub(crate) next: u32,
-    /// Receivers behind it.
-    pub(crate) leaves: u16,
     /// Hops from this one on at the same node: 1, or more where a multicast tree branches here.
     pub(crate) siblings: u16,
     /// Port of its node.
     pub(crate) port: u16,
 }
+
+const _: () = assert!(size_of::<Hop>() == 32);
 
 /// What a new flow is made of.
 #[derive(Clone, Copy, Debug)]
@@ -213,11 +220,9 @@ impl Context {
         let first = self
             .routing
             .lay(&self.lines, &mut self.hops, spec.from, spec.to, hash)?;
-        let path = self.paths.len() as u32;
-        self.paths.push(first);
+        let end = self.hops.len();
+        let shift = (end - first as usize) as u32;
         if spec.spread {
-            let end = self.hops.len();
-            let shift = (end - first as usize) as u32;
             for pcp in 1..8 {
                 for place in first as usize..end {
                     let mut hop = self.hops[place];
@@ -226,14 +231,15 @@ impl Context {
                     }
                     self.hops.push(hop);
                 }
-                self.paths.push(first + pcp * shift);
             }
         }
         let flow = self.flows.len() as u32;
         let classes = self.collector.classes.len();
         self.flows.push(Flow {
             counters: FlowCounters::default(),
-            path,
+            path: first,
+            path_hops: if spec.spread { shift } else { 0 },
+            leaves: u16::try_from(spec.to.len()).unwrap_or(u16::MAX),
             owner: spec.owner,
             ends: [spec.from, spec.to.first().copied().unwrap_or(0)],
             class: spec.class,
@@ -339,28 +345,31 @@ impl Context {
     ) -> Option<u32> {
         let f = self.flows.get_mut(flow as usize)?;
         let pcp = pcp.unwrap_or(f.pcp) & 7;
-        let path = f.path + if f.spread { u32::from(pcp) } else { 0 };
-        let hop = *self.paths.get(path as usize)?;
-        let frame = Frame {
+        let hop = f.path + u32::from(pcp) * f.path_hops;
+        let class = f.class + if f.class_by_priority { u16::from(pcp) } else { 0 };
+        let len = len.max(FRAME_BYTES_MIN);
+        if generated >= self.warmup {
+            self.collector.offer(f, class, len);
+        }
+        let (handle, place) = self.frames.place()?;
+        *place = Some(Frame {
             generated,
             nic_entry: generated,
             first_bit: generated,
             queued: generated,
             flow,
             hop,
-            len: len.max(FRAME_BYTES_MIN),
+            len,
             charged: 0,
             tag,
             chain: NIL,
-            class: f.class + if f.class_by_priority { u16::from(pcp) } else { 0 },
+            class,
             ingress: 0,
             account: 0,
             pcp,
             ecn: Ecn::NotCapable,
-        };
-        let leaves = u64::from(self.hops.get(hop as usize)?.leaves);
-        self.collector.offer(f, &frame, leaves, self.warmup);
-        self.frames.insert(frame).ok()
+        });
+        Some(handle)
     }
 
     /// Notes a call that was meant to begin at `intended`.

@@ -18,24 +18,26 @@ use super::transmitter::{Started, Transmitter};
 use crate::engine::{Phase, Stream};
 use crate::results::collect::Cause;
 use crate::workload::{Emission, Source};
+use clearway_core::Ecn;
 use std::collections::VecDeque;
 
 /// A source and the frame that it sends next.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Sending {
-    source: Source,
     next: Option<Emission>,
-    /// `next` begins a burst.
-    begins: bool,
     /// Index of the workload.
     workload: u32,
+    /// `next` begins a burst.
+    begins: bool,
+    blocked: bool,
     /// Simulator's flow of each of the source's, once seen.
     flows: Vec<u32>,
     /// The requester whose calls these are.
     requester: Option<u32>,
     /// Waits between bursts while more bytes than this are queued at the host.
     blocks_above: Option<u64>,
-    blocked: bool,
+    source: Source,
 }
 
 impl Sending {
@@ -83,10 +85,12 @@ pub(crate) struct Jitter {
 
 impl Jitter {
     /// None where the mean is zero.
-    pub(crate) fn new(stream: Stream, mean_ps: u64) -> Option<Self> {
-        (mean_ps > 0).then_some(Self {
-            stream,
-            mean_ps: mean_ps as f64,
+    pub(crate) fn new(stream: Stream, mean_ps: u64) -> Option<Box<Self>> {
+        (mean_ps > 0).then(|| {
+            Box::new(Self {
+                stream,
+                mean_ps: mean_ps as f64,
+            })
         })
     }
 
@@ -95,28 +99,29 @@ impl Jitter {
     }
 }
 
-/// An end station.
+/// An end station. What every frame touches comes first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Host {
     pub(crate) node: u32,
-    pub(crate) stack_tx_ps: u64,
-    pub(crate) stack_rx_ps: u64,
-    pub(crate) jitter: Option<Jitter>,
-    pub(crate) transmitter: Transmitter,
-    pub(crate) obeys_pause: bool,
-    pub(crate) reaction_ps: u64,
-    pub(crate) bus_tx: Option<Bus>,
-    pub(crate) bus_rx: Option<Bus>,
-    pub(crate) receive_buffer_bytes: u64,
-    pub(crate) sources: Vec<Sending>,
-    pub(crate) requesters: Vec<Requester>,
-    pub(crate) endpoints: Vec<Endpoint>,
     /// Sources that wait for the NIC.
     pub(crate) blocked: u32,
+    pub(crate) stack_tx_ps: u64,
+    pub(crate) jitter: Option<Box<Jitter>>,
+    pub(crate) bus_tx: Option<Box<Bus>>,
+    pub(crate) bus_rx: Option<Box<Bus>>,
+    pub(crate) sources: Vec<Sending>,
+    pub(crate) transmitter: Transmitter,
+    pub(crate) stack_rx_ps: u64,
     /// Frames on their way up the stack.
     pub(crate) up: VecDeque<(u64, u32)>,
     /// Frames on their way down the stack.
     pub(crate) down: VecDeque<(u64, u32)>,
+    pub(crate) requesters: Vec<Requester>,
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) obeys_pause: bool,
+    pub(crate) reaction_ps: u64,
+    pub(crate) receive_buffer_bytes: u64,
 }
 
 impl Host {
@@ -126,7 +131,7 @@ impl Host {
     }
 
     fn jitter(&mut self) -> u64 {
-        self.jitter.as_mut().map_or(0, Jitter::draw)
+        self.jitter.as_mut().map_or(0, |jitter| jitter.draw())
     }
 
     /// How long after an emission its event comes: a stack delay without jitter needs no event of its own.
@@ -240,10 +245,10 @@ impl Host {
     /// Puts a frame into the NIC's queues.
     #[inline]
     fn enter_nic(&mut self, ctx: &mut Context, handle: u32) {
-        let Some((len, hop, gate)) = self.at_nic(ctx, handle) else {
+        let Some((len, hop, gate, ecn)) = self.at_nic(ctx, handle) else {
             return;
         };
-        if let Err(reason) = self.transmitter.enqueue(ctx, handle, len, hop, gate) {
+        if let Err(reason) = self.transmitter.enqueue(ctx, handle, len, hop, gate, ecn) {
             ctx.lose(handle, Cause::Refused(reason), self.node);
         }
     }
@@ -251,12 +256,12 @@ impl Host {
     /// The same for a frame that comes alone at this instant: it may go on the wire at once.
     #[inline]
     fn offer_nic(&mut self, ctx: &mut Context, handle: u32) {
-        let Some((len, hop, gate)) = self.at_nic(ctx, handle) else {
+        let Some((len, hop, gate, ecn)) = self.at_nic(ctx, handle) else {
             return;
         };
-        match self.transmitter.offer(ctx, handle, len, hop, gate) {
+        match self.transmitter.offer(ctx, handle, len, hop, gate, ecn) {
             Ok(None | Some(Started::Nothing)) => {}
-            Ok(Some(Started::Frame(_))) => {
+            Ok(Some(Started::Frame)) => {
                 if self.blocked > 0 {
                     self.unblock(ctx);
                 }
@@ -269,22 +274,24 @@ impl Host {
         }
     }
 
-    /// Writes down that a frame is at the NIC: its length, hop and gate.
+    /// Writes down that a frame is at the NIC: its length, hop, gate and ECN field.
     #[inline]
-    fn at_nic(&mut self, ctx: &mut Context, handle: u32) -> Option<(u32, u32, u8)> {
+    fn at_nic(&mut self, ctx: &mut Context, handle: u32) -> Option<(u32, u32, u8, Ecn)> {
         let now = ctx.now;
         let frame = ctx.frames.get_mut(handle)?;
         frame.nic_entry = now;
         frame.queued = now;
         frame.chain = NIL;
-        let Frame { len, hop, pcp, .. } = *frame;
+        let Frame {
+            len, hop, pcp, ecn, ..
+        } = *frame;
         let gate = if self.transmitter.gate_by_output {
             let next = ctx.hops.get(hop as usize).map_or(NIL, |h| h.next);
             self.transmitter.gate_of(ctx, pcp, next)
         } else {
             pcp
         };
-        Some((len, hop, gate))
+        Some((len, hop, gate, ecn))
     }
 
     /// Lets the host interface and the transmitter look at what is new.

@@ -9,7 +9,7 @@
 
 use super::context::Context;
 use super::event::Event;
-use super::frame::{NIL, PREAMBLE};
+use super::frame::{CONTROL_LEN, NIL, PREAMBLE, WIRE_OVERHEAD};
 use crate::engine::Phase;
 use clearway_core::Instant;
 use std::collections::VecDeque;
@@ -66,23 +66,30 @@ pub(crate) struct LineCounters {
     pub(crate) control_frames: u64,
 }
 
-/// One direction of a cable.
+/// One direction of a cable. What every frame touches is the first two cache lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Line {
-    /// Picoseconds a byte, with [`FRACTION`] fractional bits.
-    byte_ps: u64,
-    pub(crate) rate_bps: u64,
+    /// Length of the frame sent last: what it takes is in the next fields.
+    taken_len: u32,
+    pub(crate) capture: bool,
+    /// Picoseconds that it takes of its transmitter, gap included.
+    taken_ps: u64,
+    /// Picoseconds until its last bit is out.
+    taken_out_ps: u64,
     delay_ps: u64,
+    /// Where the far end is a host that hands every frame up at once: its stack delay.
+    pub(crate) direct: Option<u64>,
     /// Node at this end and its port.
     pub(crate) from: (u32, u16),
     /// Node at the far end and its port.
     pub(crate) to: (u32, u16),
-    /// Where the far end is a host that hands every frame up at once: its stack delay.
-    pub(crate) direct: Option<u64>,
-    pub(crate) notice: Notice,
-    pub(crate) capture: bool,
     in_flight: VecDeque<InFlight>,
     pub(crate) counters: LineCounters,
+    pub(crate) notice: Notice,
+    /// Picoseconds a byte, with [`FRACTION`] fractional bits.
+    byte_ps: u64,
+    pub(crate) rate_bps: u64,
 }
 
 impl Line {
@@ -107,6 +114,9 @@ impl Line {
             notice: Notice::LastBit,
             capture: false,
             in_flight: VecDeque::new(),
+            taken_len: NIL,
+            taken_ps: 0,
+            taken_out_ps: 0,
             counters: LineCounters::default(),
         }
     }
@@ -117,25 +127,42 @@ impl Line {
         ((u128::from(bytes) * u128::from(self.byte_ps) + (1 << (FRACTION - 1))) >> FRACTION) as u64
     }
 
+    /// What a frame takes of its transmitter, gap included, and until its last bit is out, picoseconds. Most workloads
+    /// have few lengths: the last one's answer is kept.
+    #[inline]
+    pub(crate) fn frame_ps(&mut self, len: u32) -> (u64, u64) {
+        if self.taken_len != len {
+            self.taken_len = len;
+            self.taken_ps = self.time_ps(len + WIRE_OVERHEAD);
+            self.taken_out_ps = self.time_ps(PREAMBLE + len);
+        }
+        (self.taken_ps, self.taken_out_ps)
+    }
+
+    /// Picoseconds that a bit is on its way.
+    #[inline]
+    pub(crate) const fn delay_ps(&self) -> u64 {
+        self.delay_ps
+    }
+
     /// Picoseconds of `quanta` pause quanta of 512 bit times at the line's rate.
     pub(crate) fn quanta_ps(&self, quanta: u16) -> u64 {
         self.time_ps(u32::from(quanta) * 64)
     }
 
-    /// When the last bit of a frame whose transmission starts at `start` is at the far end.
+    /// Puts a frame on the wire whose last bit is at the far end at `last`.
     #[inline]
-    pub(crate) fn last_bit_in(&self, start: u64, len: u32) -> u64 {
-        start + self.time_ps(PREAMBLE + len) + self.delay_ps
-    }
-
-    /// Puts a frame on the wire.
-    fn launch(&mut self, start: u64, frame: u32, len: u32) -> Option<u64> {
-        let last = self.last_bit_in(start, len);
-        let first = start + self.time_ps(PREAMBLE) + self.delay_ps;
-        let at = match self.notice {
-            Notice::LastBit => last,
-            Notice::FirstBit { after_ps } => (first + after_ps).min(last),
-            Notice::Cells { .. } => first,
+    fn launch(&mut self, start: u64, frame: u32, last: u64) -> Option<u64> {
+        let (at, first) = match self.notice {
+            Notice::LastBit => (last, last),
+            Notice::FirstBit { after_ps } => {
+                let first = start + self.time_ps(PREAMBLE) + self.delay_ps;
+                ((first + after_ps).min(last), first)
+            }
+            Notice::Cells { .. } => {
+                let first = start + self.time_ps(PREAMBLE) + self.delay_ps;
+                (first, first)
+            }
         };
         let idle = self.in_flight.is_empty();
         self.in_flight.push_back(InFlight {
@@ -149,11 +176,8 @@ impl Line {
     }
 
     /// Takes the notice at the head: its frame and what came in. The second answer is the instant of the next one.
+    #[inline]
     fn take(&mut self) -> (u32, Part, Option<u64>) {
-        let (cell_bytes, byte_ps) = match self.notice {
-            Notice::Cells { cell_bytes } => (cell_bytes, self.byte_ps),
-            _ => (0, 0),
-        };
         let Some(head) = self.in_flight.front_mut() else {
             return (NIL, Part::Last, None);
         };
@@ -162,6 +186,10 @@ impl Line {
             self.in_flight.pop_front();
             return (frame, Part::Last, self.in_flight.front().map(|f| f.at));
         }
+        let (cell_bytes, byte_ps) = match self.notice {
+            Notice::Cells { cell_bytes } => (cell_bytes, self.byte_ps),
+            _ => (0, 0),
+        };
         let part = if head.cells == 1 { Part::First } else { Part::Cell };
         let next = if cell_bytes == 0 {
             head.last
@@ -184,17 +212,26 @@ impl Line {
     }
 }
 
-/// Puts a frame (or a control frame) on the wire of `line` at `now`.
-pub(crate) fn launch(ctx: &mut Context, line: u32, frame: u32, len: u32) {
+/// Puts a control frame on the wire of `line` at `now`.
+pub(crate) fn launch_control(ctx: &mut Context, line: u32, frame: u32) {
+    let l = &mut ctx.lines[line as usize];
+    let last = ctx.now + l.time_ps(PREAMBLE + CONTROL_LEN) + l.delay_ps;
+    launch(ctx, line, frame, last);
+}
+
+/// Puts a frame on the wire of `line` at `now`, whose last bit is at the far end at `last`.
+#[inline]
+pub(crate) fn launch(ctx: &mut Context, line: u32, frame: u32, last: u64) {
     let now = ctx.now;
     let l = &mut ctx.lines[line as usize];
-    if let Some(at) = l.launch(now, frame, len) {
+    if let Some(at) = l.launch(now, frame, last) {
         let to = l.to.0;
         ctx.push(at, Phase::Arrival, to, Event::Arrival { line });
     }
 }
 
 /// Takes what the line's arrival event announced.
+#[inline]
 pub(crate) fn take(ctx: &mut Context, line: u32) -> (u32, Part) {
     let l = &mut ctx.lines[line as usize];
     let (frame, part, next) = l.take();

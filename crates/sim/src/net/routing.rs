@@ -8,7 +8,8 @@
 use super::flow::Hop;
 use super::frame::NIL;
 use super::line::Line;
-use std::collections::{BTreeMap, VecDeque};
+use clearway_core::Target;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The graph and the distances found so far.
 #[derive(Clone, Debug, Default)]
@@ -121,10 +122,9 @@ impl Routing {
                 };
                 let port = lines[line as usize].from.1;
                 hops.push(Hop {
-                    target: None,
+                    target: Target::UNKNOWN,
                     line,
                     next,
-                    leaves: 1,
                     siblings: 1,
                     port,
                 });
@@ -132,15 +132,12 @@ impl Routing {
             return (!path.is_empty()).then_some(first);
         }
         // Every receiver's way back to the sender; a node always goes back by the same line.
-        let mut children: BTreeMap<u32, BTreeMap<u32, u16>> = BTreeMap::new();
+        let mut children: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for &receiver in to {
             for line in self.unicast(lines, receiver, from, hash)? {
                 let forward = line ^ 1;
-                *children
-                    .entry(lines[line as usize].to.0)
-                    .or_default()
-                    .entry(forward)
-                    .or_insert(0) += 1;
+                let below = children.entry(lines[line as usize].to.0).or_default();
+                let _ = below.insert(forward);
             }
         }
         Some(lay_tree(lines, hops, from, &children))
@@ -148,28 +145,22 @@ impl Routing {
 }
 
 /// Appends the hops of `node` and all below it.
-fn lay_tree(
-    lines: &[Line],
-    hops: &mut Vec<Hop>,
-    node: u32,
-    children: &BTreeMap<u32, BTreeMap<u32, u16>>,
-) -> u32 {
+fn lay_tree(lines: &[Line], hops: &mut Vec<Hop>, node: u32, children: &BTreeMap<u32, BTreeSet<u32>>) -> u32 {
     let Some(branches) = children.get(&node) else {
         return NIL;
     };
     let first = hops.len();
-    for (&line, &leaves) in branches {
+    for &line in branches {
         let port = lines[line as usize].from.1;
         hops.push(Hop {
-            target: None,
+            target: Target::UNKNOWN,
             line,
             next: NIL,
-            leaves,
             siblings: branches.len() as u16,
             port,
         });
     }
-    for (place, &line) in branches.keys().enumerate() {
+    for (place, &line) in branches.iter().enumerate() {
         hops[first + place].next = lay_tree(lines, hops, lines[line as usize].to.0, children);
     }
     first as u32
@@ -217,10 +208,7 @@ mod tests {
             let first = routing
                 .lay(&lines, &mut hops, 0, &[1, 2, 3], hash << 40 | hash)
                 .unwrap();
-            assert_eq!(
-                (hops[first as usize].leaves, hops[first as usize].siblings),
-                (3, 1)
-            );
+            assert_eq!(hops[first as usize].siblings, 1);
             let ends = hops
                 .iter()
                 .filter(|h| h.next == NIL)

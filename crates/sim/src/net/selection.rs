@@ -17,23 +17,35 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) enum Selection {
     /// One unlimited FIFO.
-    Fifo(Fifo),
+    Fifo(Box<Fifo>),
     /// The traffic manager of a policy.
     Manager(Box<Managed>),
 }
 
+/// Targets by flow and priority; none where the classifier was not asked yet.
+type OwnTargets = BTreeMap<(u32, u8), Option<Target>>;
+
 /// A traffic manager with what the simulator keeps of its queues.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Managed {
-    pub(crate) manager: TrafficManager,
-    /// Gate of each queue, by slot.
-    gates: Vec<u8>,
-    /// Bytes waiting in each queue, now and at most, by slot.
-    pub(crate) backlog: Vec<(u64, u64)>,
+    /// By slot.
+    pub(crate) queues: Vec<QueueState>,
+    /// Targets by flow and priority, for a bus stage, which is on no path.
+    targets: Option<Box<OwnTargets>>,
     /// The longest frame it takes.
     frame_bytes_max: u32,
-    /// Targets by flow and priority, for a bus stage, which is on no path.
-    targets: Option<BTreeMap<(u32, u8), Option<Target>>>,
+    pub(crate) manager: TrafficManager,
+}
+
+/// What the simulator keeps of one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueueState {
+    /// Bytes waiting.
+    pub(crate) bytes: u64,
+    /// At most.
+    pub(crate) bytes_max: u64,
+    gate: u8,
 }
 
 /// Answer of [`Selection::next`].
@@ -61,24 +73,25 @@ impl Selection {
     /// The traffic manager of `plan`, or a FIFO.
     pub(crate) fn new(plan: Option<&Plan>) -> Result<Self, PlanError> {
         let Some(plan) = plan else {
-            return Ok(Self::Fifo(Fifo::default()));
+            return Ok(Self::Fifo(Box::default()));
         };
         let manager = TrafficManager::new(plan)?;
-        let gates = plan
+        let queues = plan
             .nodes
             .iter()
-            .map(|n| match &n.kind {
-                clearway_core::plan::NodeKind::Queue(q) => q.gate,
-                _ => 0,
+            .map(|n| QueueState {
+                gate: match &n.kind {
+                    clearway_core::plan::NodeKind::Queue(q) => q.gate,
+                    _ => 0,
+                },
+                ..QueueState::default()
             })
             .collect();
-        let backlog = vec![(0, 0); plan.nodes.len()];
         Ok(Self::Manager(Box::new(Managed {
-            manager,
-            gates,
-            backlog,
-            frame_bytes_max: plan.frame_bytes_max,
+            queues,
             targets: None,
+            frame_bytes_max: plan.frame_bytes_max,
+            manager,
         })))
     }
 
@@ -86,7 +99,7 @@ impl Selection {
     pub(crate) fn off_path(plan: Option<&Plan>) -> Result<Self, PlanError> {
         let mut selection = Self::new(plan)?;
         if let Self::Manager(m) = &mut selection {
-            m.targets = Some(BTreeMap::new());
+            m.targets = Some(Box::default());
         }
         Ok(selection)
     }
@@ -100,13 +113,14 @@ impl Selection {
         len: u32,
         hop: u32,
         gate: u8,
+        ecn: Ecn,
     ) -> Result<(), RefuseReason> {
         match self {
             Self::Fifo(fifo) => {
                 fifo.push(handle, len, gate);
                 Ok(())
             }
-            Self::Manager(m) => m.enqueue(ctx, handle, len, hop),
+            Self::Manager(m) => m.enqueue(ctx, handle, len, hop, ecn),
         }
     }
 
@@ -142,7 +156,7 @@ impl Selection {
     pub(crate) fn queues(&self) -> usize {
         match self {
             Self::Fifo(_) => 1,
-            Self::Manager(m) => m.gates.len(),
+            Self::Manager(m) => m.queues.len(),
         }
     }
 
@@ -179,7 +193,7 @@ impl Managed {
             .map(|t| t.entry((frame.flow, frame.pcp)).or_insert(None));
         let known = match &place {
             Some(place) => **place,
-            None => ctx.hops[hop as usize].target,
+            None => Some(ctx.hops[hop as usize].target).filter(|t| t.is_known()),
         };
         if let Some(target) = known {
             return Ok(target);
@@ -187,7 +201,7 @@ impl Managed {
         let target = self.manager.classify(ctx.instant(), &ctx.key_of(frame))?;
         match place {
             Some(place) => *place = Some(target),
-            None => ctx.hops[hop as usize].target = Some(target),
+            None => ctx.hops[hop as usize].target = target,
         }
         Ok(target)
     }
@@ -198,12 +212,22 @@ impl Managed {
             Some(targets) => {
                 let _ = targets.remove(&(frame.flow, frame.pcp));
             }
-            None => ctx.hops[hop as usize].target = None,
+            None => ctx.hops[hop as usize].target = Target::UNKNOWN,
         }
     }
 
-    /// Hands the frame to the manager by `call`, with a fresh target where the known one went stale.
+    /// The target that a frame's path keeps, where it is known.
     #[inline]
+    fn known_target(&self, ctx: &Context, hop: u32) -> Option<Target> {
+        if self.targets.is_some() {
+            return None;
+        }
+        let target = ctx.hops.get(hop as usize)?.target;
+        target.is_known().then_some(target)
+    }
+
+    /// Hands the frame to the manager by `call`, with a fresh target where none is known or it went stale.
+    #[cold]
     fn hand_over<T>(
         &mut self,
         ctx: &mut Context,
@@ -212,28 +236,14 @@ impl Managed {
         call: impl Fn(&mut TrafficManager, Target, Ecn) -> Result<T, Refused>,
     ) -> Result<(Target, T), RefuseReason> {
         for _ in 0..2 {
-            let Some(frame) = ctx.frames.get(handle) else {
+            let Some(frame) = ctx.frames.get(handle).copied() else {
                 return Err(RefuseReason::FrameLength);
             };
-            let ecn = frame.ecn;
-            let known = if self.targets.is_some() {
-                None
-            } else {
-                ctx.hops[hop as usize].target
-            };
-            let target = match known {
-                Some(target) => target,
-                None => {
-                    let frame = *frame;
-                    self.target_of(ctx, &frame, hop)?
-                }
-            };
-            match call(&mut self.manager, target, ecn) {
+            let target = self.target_of(ctx, &frame, hop)?;
+            match call(&mut self.manager, target, frame.ecn) {
                 Ok(answer) => return Ok((target, answer)),
                 Err(refused) if refused.reason == RefuseReason::StaleTarget => {
-                    if let Some(frame) = ctx.frames.get(handle).copied() {
-                        self.forget_target(ctx, &frame, hop);
-                    }
+                    self.forget_target(ctx, &frame, hop);
                 }
                 Err(refused) => return Err(refused.reason),
             }
@@ -248,11 +258,20 @@ impl Managed {
         handle: u32,
         len: u32,
         hop: u32,
+        ecn: Ecn,
     ) -> Result<(), RefuseReason> {
         let now = ctx.instant();
-        let (target, _) = self.hand_over(ctx, handle, hop, |manager, target, ecn| {
+        let put = |manager: &mut TrafficManager, target: Target, ecn: Ecn| {
             manager.enqueue(now, target, FrameHandle(handle), len, ecn)
-        })?;
+        };
+        let target = match self.known_target(ctx, hop) {
+            Some(target) => match put(&mut self.manager, target, ecn) {
+                Ok(_) => target,
+                Err(refused) if refused.reason != RefuseReason::StaleTarget => return Err(refused.reason),
+                Err(_) => self.hand_over(ctx, handle, hop, put)?.0,
+            },
+            None => self.hand_over(ctx, handle, hop, put)?.0,
+        };
         self.count_in(target, len);
         Ok(())
     }
@@ -265,20 +284,29 @@ impl Managed {
         handle: u32,
         len: u32,
         hop: u32,
+        ecn: Ecn,
     ) -> Result<Next, RefuseReason> {
         let now = ctx.instant();
-        let (target, answer) = self.hand_over(ctx, handle, hop, |manager, target, ecn| {
+        let pass = |manager: &mut TrafficManager, target: Target, ecn: Ecn| {
             manager.forward(now, target, FrameHandle(handle), len, ecn)
-        })?;
+        };
+        let (target, answer) = match self.known_target(ctx, hop) {
+            Some(target) => match pass(&mut self.manager, target, ecn) {
+                Ok(answer) => (target, answer),
+                Err(refused) if refused.reason != RefuseReason::StaleTarget => return Err(refused.reason),
+                Err(_) => self.hand_over(ctx, handle, hop, pass)?,
+            },
+            None => self.hand_over(ctx, handle, hop, pass)?,
+        };
         self.count_in(target, len);
         Ok(self.count_out(answer))
     }
 
     #[inline]
     fn count_in(&mut self, target: Target, len: u32) {
-        if let Some((bytes, max)) = self.backlog.get_mut(target.queue.slot()) {
-            *bytes += u64::from(len);
-            *max = (*max).max(*bytes);
+        if let Some(queue) = self.queues.get_mut(target.queue.slot()) {
+            queue.bytes += u64::from(len);
+            queue.bytes_max = queue.bytes_max.max(queue.bytes);
         }
     }
 
@@ -293,10 +321,10 @@ impl Managed {
         match answer {
             Dequeue::Frame(d) => {
                 let slot = d.queue.slot();
-                if let Some((bytes, _)) = self.backlog.get_mut(slot) {
-                    *bytes = bytes.saturating_sub(u64::from(d.len));
-                }
-                let gate = self.gates.get(slot).copied().unwrap_or(0);
+                let gate = self.queues.get_mut(slot).map_or(0, |queue| {
+                    queue.bytes = queue.bytes.saturating_sub(u64::from(d.len));
+                    queue.gate
+                });
                 Next::Frame {
                     handle: d.handle.0,
                     len: d.len,
@@ -307,8 +335,8 @@ impl Managed {
             }
             Dequeue::Drop(d, _) => {
                 let slot = d.queue.slot();
-                if let Some((bytes, _)) = self.backlog.get_mut(slot) {
-                    *bytes = bytes.saturating_sub(u64::from(d.len));
+                if let Some(queue) = self.queues.get_mut(slot) {
+                    queue.bytes = queue.bytes.saturating_sub(u64::from(d.len));
                 }
                 Next::Dropped {
                     handle: d.handle.0,

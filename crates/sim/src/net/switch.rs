@@ -11,11 +11,11 @@
 use super::context::{Context, Shared};
 use super::event::Event;
 use super::flow_control::{AccountBy, CreditSender, PauseSender};
-use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, NIL, WIRE_OVERHEAD};
+use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, Frame, NIL, WIRE_OVERHEAD};
 use super::line::{self, Part};
 use super::memory::{Memory, Release};
 use super::script::Action;
-use super::transmitter::{Departure, Started, Transmitter};
+use super::transmitter::{Started, Transmitter};
 use crate::engine::Phase;
 use crate::results::collect::Cause;
 use clearway_policy::scenario::{Charge, Threshold};
@@ -189,22 +189,31 @@ impl Switch {
     /// Takes memory for a frame, or loses the frame and what was taken for it.
     #[inline]
     fn charge(&mut self, ctx: &mut Context, handle: u32, bytes: u32, port: u16) -> bool {
-        let account = self.account_of(ctx, handle);
-        if let Some(frame) = ctx.frames.get_mut(handle) {
-            frame.account = u16::from(account);
-        }
-        if !self.memory.fits(bytes) {
+        let Some(frame) = ctx.frames.get_mut(handle) else {
+            return false;
+        };
+        let account = match (&self.pause, &self.credits) {
+            (None, None) => 0,
+            (Some(pause), _) if pause.by == AccountBy::Nothing => 0,
+            (Some(pause), _) if pause.by == AccountBy::Priority => frame.pcp & 7,
+            _ => ctx.hops.get(frame.hop as usize).map_or(0, |h| h.port as u8),
+        };
+        frame.account = u16::from(account);
+        if self.memory.fits(bytes) {
+            frame.charged += bytes;
+            frame.queued = ctx.now;
+        } else {
             self.settle(ctx);
             if !self.memory.fits(bytes) {
                 self.discard(ctx, handle, Cause::MemoryFull);
                 return false;
             }
+            if let Some(frame) = ctx.frames.get_mut(handle) {
+                frame.charged += bytes;
+                frame.queued = ctx.now;
+            }
         }
         self.memory.charge(ctx.now, bytes);
-        if let Some(frame) = ctx.frames.get_mut(handle) {
-            frame.charged += bytes;
-            frame.queued = ctx.now;
-        }
         if self.memory.used > self.memory.peak && ctx.now >= ctx.warmup {
             self.settle(ctx);
             self.memory.peak = self.memory.peak.max(self.memory.used);
@@ -218,22 +227,6 @@ impl Switch {
             }
         }
         true
-    }
-
-    /// The flow-control account of a frame.
-    #[inline]
-    fn account_of(&self, ctx: &Context, handle: u32) -> u8 {
-        match (&self.pause, &self.credits) {
-            (None, None) => 0,
-            (Some(pause), _) if pause.by == AccountBy::Nothing => 0,
-            (Some(pause), _) if pause.by == AccountBy::Priority => {
-                ctx.frames.get(handle).map_or(0, |f| f.pcp & 7)
-            }
-            _ => {
-                let hop = ctx.frames.get(handle).and_then(|f| ctx.hops.get(f.hop as usize));
-                hop.map_or(0, |h| h.port as u8)
-            }
-        }
     }
 
     /// Gives back a frame's memory and counts it as lost.
@@ -253,10 +246,11 @@ impl Switch {
             queue: NIL,
         };
         ctx.lose(handle, cause, self.node);
-        self.free(ctx, 0, release);
+        self.free(ctx, 0, &release);
     }
 
     /// Puts a frame into the queues of its outputs.
+    #[inline]
     fn forward(&mut self, ctx: &mut Context, handle: u32) {
         let Some(frame) = ctx.frames.get_mut(handle) else {
             return;
@@ -269,13 +263,20 @@ impl Switch {
             return;
         }
         let original = *frame;
+        self.branch(ctx, handle, original, siblings);
+    }
+
+    /// Puts a copy of a multicast frame into the queue of each of its outputs.
+    #[cold]
+    fn branch(&mut self, ctx: &mut Context, handle: u32, original: Frame, siblings: u16) {
+        let hop = original.hop;
         let Ok(shared) = ctx.shared.insert(Shared {
             copies: u32::from(siblings),
         }) else {
             return;
         };
         for sibling in 0..u32::from(siblings) {
-            let copy = super::frame::Frame {
+            let copy = Frame {
                 hop: hop + sibling,
                 chain: shared,
                 ..original
@@ -301,7 +302,7 @@ impl Switch {
         let Some(frame) = ctx.frames.get(handle) else {
             return;
         };
-        let (hop, len, charged, pcp) = (frame.hop, frame.len, frame.charged, frame.pcp);
+        let (hop, len, charged, pcp, ecn) = (frame.hop, frame.len, frame.charged, frame.pcp, frame.ecn);
         let Some(&out) = ctx.hops.get(hop as usize) else {
             return;
         };
@@ -320,7 +321,7 @@ impl Switch {
         }
         let transmitter = &mut self.ports[usize::from(out.port)].transmitter;
         let gate = transmitter.gate_of(ctx, pcp, out.next);
-        match transmitter.offer(ctx, handle, len, hop, gate) {
+        match transmitter.offer(ctx, handle, len, hop, gate, ecn) {
             Ok(None | Some(Started::Nothing)) => {}
             Ok(Some(started)) => self.go_on(ctx, out.port, started),
             Err(reason) => {
@@ -367,8 +368,8 @@ impl Switch {
         loop {
             match started {
                 Started::Nothing => return,
-                Started::Frame(departure) => {
-                    self.departed(ctx, port, &departure);
+                Started::Frame => {
+                    self.departed(ctx, port);
                     return;
                 }
                 Started::Dropped { handle, queue } => {
@@ -385,11 +386,14 @@ impl Switch {
 
     /// Writes down when the memory of a frame that went on the wire is freed.
     #[inline]
-    fn departed(&mut self, ctx: &mut Context, port: u16, departure: &Departure) {
-        if let Some(earlier) = self.ports[usize::from(port)].release.take() {
-            self.free(ctx, port, earlier);
+    fn departed(&mut self, ctx: &mut Context, port: u16) {
+        let place = usize::from(port);
+        if let Some(earlier) = self.ports[place].release.take() {
+            self.free(ctx, port, &earlier);
         }
-        self.ports[usize::from(port)].release = Some(Release {
+        let out = &mut self.ports[place];
+        let departure = &out.transmitter.departure;
+        out.release = Some(Release {
             at: departure.last_bit_out,
             bytes: departure.charged,
             len: departure.len,
@@ -415,7 +419,7 @@ impl Switch {
     pub(crate) fn release_due(&mut self, ctx: &mut Context, port: u16) {
         let release = &mut self.ports[usize::from(port)].release;
         if let Some(due) = release.take_if(|r| r.at <= ctx.now) {
-            self.free(ctx, port, due);
+            self.free(ctx, port, &due);
         }
     }
 
@@ -428,7 +432,7 @@ impl Switch {
 
     /// Frees memory, and says so to whom it concerns.
     #[inline]
-    fn free(&mut self, ctx: &mut Context, port: u16, release: Release) {
+    fn free(&mut self, ctx: &mut Context, port: u16, release: &Release) {
         if let Some(held) = self.ports[usize::from(port)].held.get_mut(release.queue as usize) {
             *held = held.saturating_sub(u64::from(release.bytes));
         }

@@ -11,14 +11,14 @@
 use super::context::Context;
 use super::event::Event;
 use super::fifo::Fifo;
-use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, NIL, PREAMBLE, WIRE_OVERHEAD};
+use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, Frame, NIL, WIRE_OVERHEAD};
 use super::gates::Gates;
 use super::line;
 use super::selection::{Next, Selection};
 use crate::engine::Phase;
 use crate::net::flow::Meaning;
 use crate::results::CaptureRecord;
-use clearway_core::{Ecn, Instant, RefuseReason};
+use clearway_core::{Ecn, RefuseReason};
 use std::collections::VecDeque;
 
 /// The buffer of NIC and MAC between the traffic manager and the wire.
@@ -65,8 +65,8 @@ pub(crate) struct Departure {
 pub(crate) enum Started {
     /// Nothing to send now; a wake-up is set where one is needed.
     Nothing,
-    /// This frame is on the wire.
-    Frame(Departure),
+    /// A frame is on the wire: [`Transmitter::departure`] says which memory it leaves.
+    Frame,
     /// This frame was too old: the owner takes it, and asks again.
     Dropped {
         /// The frame.
@@ -76,30 +76,33 @@ pub(crate) enum Started {
     },
 }
 
-/// One egress.
+/// One egress. What every frame touches comes first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Transmitter {
     pub(crate) line: u32,
     node: u32,
-    pub(crate) selection: Selection,
-    behind: Option<Behind>,
-    control: VecDeque<u32>,
     busy_until: u64,
     /// Instant of the live wake-up.
     wake: u64,
+    pub(crate) backlog_bytes: u64,
     blocked_since: u64,
     /// No gate is shut after this instant.
     open_from: u64,
-    pub(crate) gates: Gates,
-    pub(crate) backlog_bytes: u64,
     /// The first transmitter of its frames' paths: sets the instants of entry and first bit.
     source: bool,
     /// The far end tells outputs apart rather than priorities.
     pub(crate) gate_by_output: bool,
-    pub(crate) credits: Option<Credits>,
+    behind: Option<Box<Behind>>,
+    pub(crate) selection: Selection,
+    control: VecDeque<u32>,
+    pub(crate) credits: Option<Box<Credits>>,
+    pub(crate) counters: PortCounters,
+    /// Of the frame that went on the wire last, where its node is a switch.
+    pub(crate) departure: Departure,
+    pub(crate) gates: Gates,
     /// Pause heard, until its reaction time is over.
     heard: VecDeque<(u64, Control)>,
-    pub(crate) counters: PortCounters,
 }
 
 /// Credits that a source has left for each output of the switch it sends to.
@@ -126,11 +129,13 @@ const NEVER: u64 = u64::MAX;
 
 impl Transmitter {
     pub(crate) fn new(line: u32, node: u32, selection: Selection, fifo_bytes: u64, source: bool) -> Self {
-        let behind = (fifo_bytes > 0).then(|| Behind {
-            bytes_max: fifo_bytes,
-            bytes: 0,
-            fifo: Fifo::default(),
-            leaving: 0,
+        let behind = (fifo_bytes > 0).then(|| {
+            Box::new(Behind {
+                bytes_max: fifo_bytes,
+                bytes: 0,
+                fifo: Fifo::default(),
+                leaving: 0,
+            })
         });
         Self {
             line,
@@ -149,6 +154,7 @@ impl Transmitter {
             credits: None,
             heard: VecDeque::new(),
             counters: PortCounters::default(),
+            departure: Departure::nothing(0),
         }
     }
 
@@ -166,8 +172,9 @@ impl Transmitter {
         len: u32,
         hop: u32,
         gate: u8,
+        ecn: Ecn,
     ) -> Result<(), RefuseReason> {
-        self.selection.enqueue(ctx, handle, len, hop, gate)?;
+        self.selection.enqueue(ctx, handle, len, hop, gate, ecn)?;
         self.note_backlog(ctx, len);
         Ok(())
     }
@@ -225,6 +232,9 @@ impl Transmitter {
     /// looks as soon as the wire is free, so that the span is counted as lost to pause.
     #[inline]
     fn wake_when_free(&mut self, ctx: &mut Context) {
+        if self.wake <= self.busy_until {
+            return;
+        }
         let plain = !self.control.is_empty() || self.behind.is_some() || self.open_from > self.busy_until;
         let at = if plain {
             self.busy_until
@@ -244,19 +254,30 @@ impl Transmitter {
         len: u32,
         hop: u32,
         gate: u8,
+        ecn: Ecn,
     ) -> Result<Option<Started>, RefuseReason> {
         let now = ctx.now;
         let free = now >= self.busy_until && self.backlog_bytes == 0 && self.behind.is_none();
-        let alone = free && self.control.is_empty() && self.wake > now;
-        if alone
-            && let Selection::Manager(managed) = &mut self.selection
+        if free
+            && self.wake > now
+            && self.control.is_empty()
             && ctx.events.peek().is_none_or(|at| at.as_ps() > now)
         {
-            let next = managed.forward(ctx, handle, len, hop)?;
-            self.note_backlog(ctx, len);
-            return Ok(Some(self.started(ctx, next)));
+            match &mut self.selection {
+                Selection::Manager(managed) => {
+                    let next = managed.forward(ctx, handle, len, hop, ecn)?;
+                    self.note_backlog(ctx, len);
+                    return Ok(Some(self.started(ctx, next)));
+                }
+                Selection::Fifo(fifo) if fifo.gates.until(gate) <= now => {
+                    self.note_backlog(ctx, len);
+                    self.send(ctx, handle, len, 0, false);
+                    return Ok(Some(Started::Frame));
+                }
+                Selection::Fifo(_) => {}
+            }
         }
-        self.enqueue(ctx, handle, len, hop, gate)?;
+        self.enqueue(ctx, handle, len, hop, gate, ecn)?;
         Ok(if self.looks_now(ctx) {
             Some(self.start(ctx))
         } else {
@@ -365,25 +386,35 @@ impl Transmitter {
     /// Does what the answer of the queues asks for.
     #[inline]
     fn started(&mut self, ctx: &mut Context, next: Next) -> Started {
+        if let Next::Frame {
+            handle,
+            len,
+            queue,
+            ecn_marked,
+            ..
+        } = next
+        {
+            self.send(ctx, handle, len, queue, ecn_marked);
+            return Started::Frame;
+        }
+        self.not_started(ctx, &next)
+    }
+
+    /// Puts the frame that was chosen on the wire.
+    fn send(&mut self, ctx: &mut Context, handle: u32, len: u32, queue: u32, ecn_marked: bool) {
+        self.backlog_bytes -= u64::from(len);
+        self.transmit(ctx, handle, len, queue, ecn_marked);
+        if let Some(behind) = &mut self.behind {
+            behind.leaving = len;
+        }
+        if self.backlog_bytes > 0 || !self.control.is_empty() {
+            self.wake_when_free(ctx);
+        }
+    }
+
+    fn not_started(&mut self, ctx: &mut Context, next: &Next) -> Started {
         let now = ctx.now;
-        match next {
-            Next::Frame {
-                handle,
-                len,
-                queue,
-                ecn_marked,
-                ..
-            } => {
-                self.backlog_bytes -= u64::from(len);
-                let departure = self.transmit(ctx, handle, len, queue, ecn_marked);
-                if let Some(behind) = &mut self.behind {
-                    behind.leaving = len;
-                }
-                if self.backlog_bytes > 0 || !self.control.is_empty() {
-                    self.wake_when_free(ctx);
-                }
-                Started::Frame(departure)
-            }
+        match *next {
             Next::Dropped { handle, len, queue } => {
                 self.backlog_bytes -= u64::from(len);
                 Started::Dropped { handle, queue }
@@ -397,7 +428,7 @@ impl Transmitter {
                 self.wake_at(ctx, until);
                 Started::Nothing
             }
-            Next::Empty => Started::Nothing,
+            Next::Frame { .. } | Next::Empty => Started::Nothing,
         }
     }
 
@@ -462,6 +493,7 @@ impl Transmitter {
     }
 
     /// Ends a span in which pause alone kept the wire free.
+    #[inline]
     fn unblock(&mut self, now: u64) {
         if self.blocked_since != NEVER {
             self.counters.lost_to_pause_ps += now.saturating_sub(self.blocked_since);
@@ -475,83 +507,77 @@ impl Transmitter {
     }
 
     #[inline]
-    fn transmit(
-        &mut self,
-        ctx: &mut Context,
-        handle: u32,
-        len: u32,
-        queue: u32,
-        ecn_marked: bool,
-    ) -> Departure {
+    fn transmit(&mut self, ctx: &mut Context, handle: u32, len: u32, queue: u32, ecn_marked: bool) {
         let now = ctx.now;
         self.unblock(now);
         let line = &mut ctx.lines[self.line as usize];
-        self.busy_until = now + line.time_ps(len + WIRE_OVERHEAD);
-        let last_bit_out = now + line.time_ps(PREAMBLE + len);
-        let last_bit_in = line.last_bit_in(now, len);
-        let direct = line.direct;
-        let capture = line.capture;
-        let counted = now >= ctx.warmup;
+        let (whole_ps, out_ps) = line.frame_ps(len);
+        self.busy_until = now + whole_ps;
+        let last_bit_out = now + out_ps;
+        let last_bit_in = last_bit_out + line.delay_ps();
+        let (direct, capture) = (line.direct, line.capture);
         ctx.collector.packet_hops += 1;
-        let mut spent = None;
         let Some(frame) = ctx.frames.get_mut(handle) else {
-            return Departure::nothing(last_bit_out);
+            self.departure = Departure::nothing(last_bit_out);
+            return;
         };
         if self.source {
             frame.first_bit = now;
+        } else {
+            self.departure = Departure {
+                last_bit_out,
+                charged: frame.charged,
+                ingress: frame.ingress,
+                account: frame.account,
+                chain: frame.chain,
+                queue,
+                len,
+            };
         }
         if ecn_marked {
             frame.ecn = Ecn::Marked;
         }
-        let departure = Departure {
-            last_bit_out,
-            charged: frame.charged,
-            ingress: frame.ingress,
-            account: frame.account,
-            chain: frame.chain,
-            queue,
-            len,
-        };
         let queued = frame.queued;
         frame.hop = ctx.hops[frame.hop as usize].next;
         frame.chain = NIL;
         frame.charged = 0;
+        let mut spent = None;
         if let Some(credits) = &mut self.credits {
             let output = ctx.hops.get(frame.hop as usize).map_or(0, |h| h.port as u8);
             spent = credits.spend(output, len).then_some(output);
         }
         let flow = &ctx.flows[frame.flow as usize];
-        let overhead = u32::from(flow.overhead);
         let meaning = flow.meaning;
-        if counted {
+        if now >= ctx.warmup {
             line.counters.frames += 1;
             line.counters.bytes += u64::from(len);
-            line.counters.payload += u64::from(len.saturating_sub(overhead));
+            line.counters.payload += u64::from(len.saturating_sub(u32::from(flow.overhead)));
             self.counters.backlog_area +=
                 u128::from(len) * u128::from(now.saturating_sub(queued.max(ctx.warmup)));
         }
         if capture {
             let frame = *frame;
-            let key = ctx.key_of(&frame);
-            ctx.captured.push(CaptureRecord {
-                line: self.line,
-                at: Instant::from_ps(now),
-                bytes: len,
-                key,
-                marked: frame.ecn == Ecn::Marked,
-            });
+            self.capture(ctx, &frame, len);
         }
         match direct {
             // Nobody can tell when this delivery is counted: the sink only counts.
-            Some(stack_ps) if meaning == Meaning::Sink => {
-                let _ = ctx.deliver(handle, last_bit_in + stack_ps);
-            }
-            _ => line::launch(ctx, self.line, handle, len),
+            Some(stack_ps) if meaning == Meaning::Sink => ctx.count_delivery(handle, last_bit_in + stack_ps),
+            _ => line::launch(ctx, self.line, handle, last_bit_in),
         }
         if let Some(output) = spent {
             self.pause(ctx, 1 << (output & 63), NEVER);
         }
-        departure
+    }
+
+    #[cold]
+    fn capture(&self, ctx: &mut Context, frame: &Frame, len: u32) {
+        ctx.captured.push(CaptureRecord {
+            line: self.line,
+            at: ctx.instant(),
+            bytes: len,
+            key: ctx.key_of(frame),
+            marked: frame.ecn == Ecn::Marked,
+        });
     }
 
     fn transmit_control(&mut self, ctx: &mut Context, handle: u32) {
@@ -563,7 +589,7 @@ impl Transmitter {
             line.counters.control_frames += 1;
             self.counters.pause_frames_sent += 1;
         }
-        line::launch(ctx, self.line, handle | CONTROL_BIT, CONTROL_LEN);
+        line::launch_control(ctx, self.line, handle | CONTROL_BIT);
         // Credits that wait go out in one frame: it has room for every output.
         if matches!(ctx.controls.get(handle), Some(Control::Credit { .. })) {
             while let Some(&next) = self.control.front() {
@@ -572,7 +598,7 @@ impl Transmitter {
                 };
                 *joined = true;
                 let _ = self.control.pop_front();
-                line::launch(ctx, self.line, next | CONTROL_BIT, CONTROL_LEN);
+                line::launch_control(ctx, self.line, next | CONTROL_BIT);
             }
         }
         if self.backlog_bytes > 0 || !self.control.is_empty() {

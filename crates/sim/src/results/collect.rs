@@ -115,6 +115,9 @@ pub struct ClassCounters {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collector {
     pub(crate) classes: Vec<ClassCounters>,
+    /// By class, latencies of frames that went on the wire the instant they were generated: counted once here and
+    /// added to each class' three histograms by [`Collector::close`].
+    straight: Vec<Histogram>,
     /// Frames lost at each node, by cause.
     pub(crate) node_causes: Vec<[u64; CAUSES]>,
     /// From generation, by flow, where asked for.
@@ -158,6 +161,7 @@ impl Collector {
         };
         Self {
             classes: vec![class; classes.max(1)],
+            straight: vec![Histogram::new(); classes.max(1)],
             node_causes: vec![[0; CAUSES]; nodes],
             interval,
             calls: vec![Calls::default(); workloads],
@@ -217,17 +221,14 @@ impl Collector {
         }
     }
 
-    /// Counts a frame as generated for `leaves` receivers.
+    /// Counts a frame of a flow as generated.
     #[inline]
-    pub(crate) fn offer(&mut self, flow: &mut Flow, frame: &Frame, leaves: u64, warmup: u64) {
-        if frame.generated < warmup {
-            return;
-        }
-        let bytes = u64::from(frame.len);
-        let payload = u64::from(frame.len.saturating_sub(u32::from(flow.overhead)));
+    pub(crate) fn offer(&mut self, flow: &mut Flow, class: u16, len: u32) {
+        let (leaves, bytes) = (u64::from(flow.leaves), u64::from(len));
+        let payload = u64::from(len.saturating_sub(u32::from(flow.overhead)));
         flow.counters.offered_frames += leaves;
         flow.counters.offered_bytes += leaves * bytes;
-        self.classes[usize::from(frame.class)]
+        self.classes[usize::from(class)]
             .offered
             .add(leaves, bytes, payload);
     }
@@ -256,9 +257,13 @@ impl Collector {
         }
         class.delivered.add(1, bytes, payload);
         let latency = at - frame.generated;
-        class.from_generation.record(latency);
-        class.from_nic.record(at.saturating_sub(frame.nic_entry));
-        class.from_first_bit.record(at.saturating_sub(frame.first_bit));
+        if frame.nic_entry == frame.generated && frame.first_bit == frame.generated {
+            self.straight[usize::from(frame.class)].record(latency);
+        } else {
+            class.from_generation.record(latency);
+            class.from_nic.record(at.saturating_sub(frame.nic_entry));
+            class.from_first_bit.record(at.saturating_sub(frame.first_bit));
+        }
         let counters = &mut flow.counters;
         counters.delivered_frames += 1;
         counters.delivered_bytes += bytes;
@@ -267,6 +272,16 @@ impl Collector {
         counters.latency_max_ps = counters.latency_max_ps.max(latency);
         if let Some(histogram) = self.flow_histograms.get_mut(frame.flow as usize) {
             histogram.record(latency);
+        }
+    }
+
+    /// Completes the histograms when the run is over.
+    pub(crate) fn close(&mut self) {
+        for (class, straight) in self.classes.iter_mut().zip(&mut self.straight) {
+            class.from_generation.merge(straight);
+            class.from_nic.merge(straight);
+            class.from_first_bit.merge(straight);
+            straight.clear();
         }
     }
 

@@ -5,7 +5,7 @@ use super::series::{Series, port_name};
 use super::{Calls, FlowCounters, digest, rows};
 use crate::net::application::Endpoint;
 use crate::net::context::Context;
-use crate::net::selection::Selection;
+use crate::net::selection::{QueueState, Selection};
 use crate::net::{Node, line::LineCounters};
 use clearway_core::{Duration, FlowKey};
 use clearway_metrics::Row;
@@ -203,7 +203,7 @@ impl Outcome {
                     transmitter.gates.totals(ctx.now, ctx.warmup),
                 );
                 if let Selection::Manager(m) = &transmitter.selection {
-                    port.queues = queues(scenario, transmitter.line, &m.backlog);
+                    port.queues = queues(scenario, transmitter.line, &m.queues);
                 }
             }
         }
@@ -257,6 +257,8 @@ impl Outcome {
             warmup,
             ..
         } = ctx;
+        let mut collector = collector;
+        collector.close();
         let names = scenario
             .classes
             .iter()
@@ -399,7 +401,7 @@ fn paused(scenario: &Scenario, line: u32, totals: Option<[u64; 64]>) -> Vec<(u8,
         .collect()
 }
 
-fn queues(scenario: &Scenario, line: u32, backlog: &[(u64, u64)]) -> Vec<QueueResult> {
+fn queues(scenario: &Scenario, line: u32, queues: &[QueueState]) -> Vec<QueueResult> {
     let Some(link) = scenario.links.get(line as usize / 2) else {
         return Vec::new();
     };
@@ -416,8 +418,8 @@ fn queues(scenario: &Scenario, line: u32, backlog: &[(u64, u64)]) -> Vec<QueueRe
     leaves
         .map(|(slot, _)| QueueResult {
             name: policy.node_names.get(slot).cloned().unwrap_or_default(),
-            bytes_max: backlog.get(slot).map_or(0, |b| b.1),
-            bytes_left: backlog.get(slot).map_or(0, |b| b.0),
+            bytes_max: queues.get(slot).map_or(0, |q| q.bytes_max),
+            bytes_left: queues.get(slot).map_or(0, |q| q.bytes),
         })
         .collect()
 }
