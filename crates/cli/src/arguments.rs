@@ -12,15 +12,15 @@ Exit codes:
   130  interrupted; what was done is kept
 
 Examples:
-  clearway reproduce                      published experiments: published against predicted
-  clearway run scenarios/backplane.toml   one scenario, as a table
-  clearway check policies/two-tier.toml   mistakes and warnings, before anything runs";
+  clearway reproduce                          published experiments: published against predicted
+  clearway run scenarios/backplane.toml       one scenario, as a table
+  clearway check policies/two-channels.toml   mistakes and warnings, before anything runs";
 
 const RUN_HELP: &str = "\
 Examples:
   clearway run scenarios/backplane.toml
   clearway run scenarios/backplane.toml --seeds 20 --out out/backplane
-  clearway run scenarios/backplane.toml --set switch.fabric.memory=64KiB --set duration=100ms
+  clearway run scenarios/backplane.toml --set switch.sw.memory=64KiB --set duration=100ms
   clearway run scenarios/backplane.toml --json | jq '.rows[] | select(.metric == \"latency\")'
 
 With --out the folder holds:
@@ -43,8 +43,8 @@ interval over the seeds is so wide that the figure could not miss).";
 
 const CHECK_HELP: &str = "\
 Examples:
-  clearway check policies/two-tier.toml
-  clearway check scenarios/backplane.toml --set link.a.rate=25Gbit/s
+  clearway check policies/two-channels.toml
+  clearway check scenarios/backplane.toml --set link.port.rate=25Gbit/s
   clearway check scenarios/backplane.toml --json | jq '.findings[] | .message'";
 
 const BENCH_HELP: &str = "\

@@ -5,7 +5,7 @@
 //! that instant later by exactly its own duration, so rates never drift, and refilling costs nothing. Rates, bursts
 //! and the longest frame bound every product below 2^64 ([`RATE_MAX`], [`COST_MAX`], [`FILL_PS_MAX`]).
 //!
-//! [`Rate`] holds what many buckets share (all flows of a class), [`Level`] the sixteen bytes that each one has.
+//! `Rate` holds what many buckets share (all flows of a class), `Level` the sixteen bytes that each one has.
 
 use crate::plan::{BitShape, FlowShape, FrameShape};
 use core::num::NonZeroU64;

@@ -89,6 +89,8 @@ pub fn load_str(
     let raw = ScenarioText::read(&root, &mut findings);
     let built = raw.map(|raw| build::build(&raw, stem(name), resolve, &mut hash, &mut findings));
     findings.sort_by_key(|d| d.severity);
+    leave_out_consequences(&mut findings);
+    point_at_names(&root, &mut findings);
     match built {
         Some(built) if !has_errors(&findings) => Ok(Loaded {
             scenario: built.scenario,
@@ -98,6 +100,55 @@ pub fn load_str(
             facts: built.facts,
         }),
         _ => Err(findings),
+    }
+}
+
+/// A link whose rate is refused joins nothing, and hosts whose number is refused have no names: what follows from such
+/// a mistake is no news beside it.
+fn leave_out_consequences(findings: &mut Vec<Diagnostic>) {
+    let value = |d: &Diagnostic| matches!(d.code, "range" | "quantity" | "missing-key");
+    let refused = |table: &str, key: &str| {
+        let mut values = findings.iter().filter(|d| value(d));
+        values.any(|d| d.field.starts_with(table) && d.field.ends_with(key))
+    };
+    let count = refused("host.", ".count") || refused("switch.", ".count");
+    if count || refused("link.", ".rate") || refused("link.", ".length") {
+        findings.retain(|d| !matches!(d.code, "no-link" | "unreachable"));
+    }
+    if count {
+        findings.retain(|d| d.code != "unknown-name");
+    }
+}
+
+/// An override of a thing that the file does not have makes a new one, which then lacks its other keys: most often a
+/// slip in its name.
+fn point_at_names(root: &document::Node, findings: &mut [Diagnostic]) {
+    for finding in findings
+        .iter_mut()
+        .filter(|d| d.code == "missing-key" && d.file == "--set")
+    {
+        let mut keys = finding.field.split('.').map(str::to_owned);
+        let (Some(table), Some(name)) = (keys.next(), keys.next()) else {
+            continue;
+        };
+        let document::Value::Table(entries) = &root.value else {
+            continue;
+        };
+        let Some(document::Value::Table(things)) =
+            entries.iter().find(|e| e.key == table).map(|e| &e.node.value)
+        else {
+            continue;
+        };
+        let others: Vec<&str> = things
+            .iter()
+            .map(|e| e.key.as_str())
+            .filter(|k| *k != name)
+            .collect();
+        if others.is_empty() {
+            continue;
+        }
+        finding.message = format!("{}; this override makes a new {table} `{name}`", finding.message);
+        *finding = finding.clone().among(&name, others);
     }
 }
 

@@ -108,6 +108,18 @@ impl Dimension {
         }
     }
 
+    /// What a number without a unit probably means; none where that would be a guess among many.
+    #[must_use]
+    pub const fn plain_unit(self) -> Option<&'static str> {
+        match self {
+            Self::Size => Some("B"),
+            Self::Frames => Some("frame"),
+            Self::FrameRate => Some("frame/s"),
+            Self::Percent => Some("%"),
+            Self::BitRate | Self::Time | Self::Length => None,
+        }
+    }
+
     /// Every unit that is read for this dimension.
     pub fn unit_names(self) -> impl Iterator<Item = &'static str> {
         self.units().iter().map(|(name, _)| *name)
@@ -182,13 +194,13 @@ pub fn parse_quantity(text: &str, dimensions: &[Dimension]) -> Result<Quantity, 
     }
     let (digits, scale) = decimal(number)?;
     if unit.is_empty() {
-        let units: Vec<&str> = dimensions.iter().map(|d| d.units()[0].0).collect();
+        let plain = match dimensions {
+            [one] => one.plain_unit(),
+            _ => None,
+        };
         return refuse(
             format!("`{text}` has no unit"),
-            dimensions
-                .first()
-                .map(|d| format!("{number}{}", d.units()[0].0))
-                .filter(|_| units.len() == 1),
+            plain.map(|unit| format!("{number}{unit}")),
         );
     }
     for &dimension in dimensions {

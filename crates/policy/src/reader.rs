@@ -240,7 +240,7 @@ pub(crate) fn read_quantity(
         Value::Integer(n) => crate::quantity::QuantityError {
             message: format!("{n} has no unit"),
             suggestion: match dimensions {
-                [one] => one.unit_names().next().map(|unit| format!("\"{n}{unit}\"")),
+                [one] => one.plain_unit().map(|unit| format!("\"{n}{unit}\"")),
                 _ => None,
             },
         },

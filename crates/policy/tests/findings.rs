@@ -1,7 +1,7 @@
 //! Golden findings: each `tests/findings/*.toml` is loaded, and what is found must read as in the `.txt` beside it.
 //!
-//! A file opens with `# policy` or `# scenario`, and `# set path=value` lines give overrides. `BLESS=1` writes the
-//! texts anew; the change is then for a person to read.
+//! A file opens with `# policy` or `# scenario`, and `# set path=value` lines give overrides. `CLEARWAY_WRITE=1`
+//! writes the texts anew; the change is then for a person to read.
 
 use clearway_policy::{Diagnostic, lint, lint_policy, load_policy_str, load_str};
 use std::path::Path;
@@ -44,7 +44,7 @@ fn findings_read_as_agreed() {
         let shown: Vec<String> = found(&name, &text).iter().map(ToString::to_string).collect();
         let shown = shown.join("\n");
         let golden = file.with_extension("txt");
-        if std::env::var_os("BLESS").is_some() {
+        if std::env::var_os("CLEARWAY_WRITE").is_some() {
             std::fs::write(&golden, &shown).expect("the text can be written");
         } else if std::fs::read_to_string(&golden).unwrap_or_default() != shown {
             wrong.push(format!("{name}:\n{shown}"));

@@ -19,6 +19,7 @@ use clearway_policy::{Diagnostic, Loaded};
 use clearway_report::frame::Frame;
 use clearway_report::{csv, parquet};
 use clearway_sim::Outcome;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// What the engine did, and what it took.
@@ -41,13 +42,16 @@ pub(crate) struct Finished<'a> {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) rows: Vec<Row>,
     pub(crate) engine: Engine,
-    /// It was interrupted: seeds are missing, or the last ones are short.
+    /// It was interrupted: seeds are missing, or what there is is short.
     pub(crate) interrupted: bool,
+    /// Seeds that were asked for.
+    pub(crate) asked: usize,
 }
 
 /// Runs a scenario and shows what came out.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let loaded = clearway_policy::load(&arguments.scenario, &arguments.set).map_err(Failure::Mistakes)?;
+    let loaded = clearway_policy::load(&arguments.scenario, &arguments.set)
+        .map_err(|mistakes| not_a_scenario(&arguments.scenario).unwrap_or(Failure::Mistakes(mistakes)))?;
     warn(&loaded.warnings);
     let first = arguments.seed.unwrap_or(loaded.scenario.seed);
     let seeds: Vec<u64> = (0..u64::from(arguments.seeds))
@@ -81,6 +85,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         Ok(())
     }
+}
+
+/// A policy given as a scenario has as many mistakes as keys; one word is better.
+fn not_a_scenario(file: &Path) -> Option<Failure> {
+    let text = std::fs::read_to_string(file).ok()?;
+    clearway_policy::load_policy_str(&text, "").ok()?;
+    (!clearway_policy::is_scenario(&text)).then(|| {
+        Failure::Usage(format!(
+            "{} is a policy; run takes a scenario, which says who uses which policy and what is sent (clearway check \
+             looks at both)",
+            file.display()
+        ))
+    })
 }
 
 /// Says what is probably not as meant.
@@ -134,7 +151,7 @@ pub(crate) fn simulate<'a>(
             }
         },
     };
-    let outcomes = progress
+    let mut outcomes = progress
         .watch(|| run.outcomes())
         .map_err(|refusal| Failure::Usage(refusal.to_string()))?;
     let spent = machine::processor_time()
@@ -147,14 +164,19 @@ pub(crate) fn simulate<'a>(
         wall_s: progress.elapsed().as_secs_f64(),
         peak_bytes: machine::peak_bytes(),
     };
-    let rows = outcomes.iter().flat_map(|o| o.rows(&scenario.name)).collect();
     let interrupted = outcomes.len() < seeds.len() || outcomes.iter().any(|o| o.stopped);
+    // Sums over a part of the time do not belong beside those over all of it.
+    if outcomes.iter().any(|o| !o.stopped) {
+        outcomes.retain(|o| !o.stopped);
+    }
+    let rows = outcomes.iter().flat_map(|o| o.rows(&scenario.name)).collect();
     Ok(Finished {
         loaded,
         outcomes,
         rows,
         engine,
         interrupted,
+        asked: seeds.len(),
     })
 }
 

@@ -172,7 +172,11 @@ fn closing(finished: &Finished<'_>) -> String {
     }
     text.push('\n');
     if finished.interrupted {
-        text.push_str("Interrupted: the figures are of what was done until then.\n");
+        let done = match finished.asked {
+            1 => "what was done".to_owned(),
+            asked => format!("{} of {asked} seeds, all that was done", finished.outcomes.len()),
+        };
+        text.push_str(&format!("Interrupted: the figures are of {done} until then.\n"));
     }
     text
 }
