@@ -165,7 +165,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) scenarios: Option<PathBuf>,
     /// Runs of each scenario
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeats: u32,
     /// Print one JSON document
     #[arg(long)]

@@ -59,7 +59,7 @@ impl Frames {
         self.used as usize == self.entries.len()
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, frame: Frame) -> u32 {
         let at = if self.free == NONE {
             self.fresh += 1;

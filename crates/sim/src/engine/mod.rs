@@ -3,6 +3,7 @@
 //! It does not know what a frame or a node means. Everything here is deterministic: no clock but the virtual
 //! one, no randomness but streams derived from the root seed, and an order of events that is a total order.
 
+pub mod bare;
 pub mod heap;
 pub mod order;
 pub mod queue;

@@ -67,7 +67,7 @@ impl Sending {
         if self.blocks_above.is_some() {
             self.begins = self.source.between_bursts();
         }
-        self.next = self.source.next();
+        self.source.draw(&mut self.next);
     }
 
     /// When its first frame is handed over.

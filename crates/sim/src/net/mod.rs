@@ -25,6 +25,7 @@ mod gates;
 mod host;
 pub(crate) mod line;
 mod memory;
+mod port;
 mod refusal;
 mod routing;
 mod script;

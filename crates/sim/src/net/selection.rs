@@ -287,19 +287,21 @@ impl Managed {
         ecn: Ecn,
     ) -> Result<Next, RefuseReason> {
         let now = ctx.instant();
-        let pass = |manager: &mut TrafficManager, target: Target, ecn: Ecn| {
-            manager.forward(now, target, FrameHandle(handle), len, ecn)
-        };
-        let (target, answer) = match self.known_target(ctx, hop) {
-            Some(target) => match pass(&mut self.manager, target, ecn) {
-                Ok(answer) => (target, answer),
+        if let Some(target) = self.known_target(ctx, hop) {
+            match self.manager.forward(now, target, FrameHandle(handle), len, ecn) {
+                Ok(answer) => {
+                    self.count_in(target, len);
+                    return Ok(self.count_out(&answer));
+                }
                 Err(refused) if refused.reason != RefuseReason::StaleTarget => return Err(refused.reason),
-                Err(_) => self.hand_over(ctx, handle, hop, pass)?,
-            },
-            None => self.hand_over(ctx, handle, hop, pass)?,
-        };
+                Err(_) => {}
+            }
+        }
+        let (target, answer) = self.hand_over(ctx, handle, hop, |manager, target, ecn| {
+            manager.forward(now, target, FrameHandle(handle), len, ecn)
+        })?;
         self.count_in(target, len);
-        Ok(self.count_out(answer))
+        Ok(self.count_out(&answer))
     }
 
     #[inline]
@@ -313,12 +315,12 @@ impl Managed {
     #[inline]
     fn next(&mut self, now: u64) -> Next {
         let answer = self.manager.dequeue(Instant::from_ps(now));
-        self.count_out(answer)
+        self.count_out(&answer)
     }
 
     #[inline]
-    fn count_out(&mut self, answer: Dequeue) -> Next {
-        match answer {
+    fn count_out(&mut self, answer: &Dequeue) -> Next {
+        match *answer {
             Dequeue::Frame(d) => {
                 let slot = d.queue.slot();
                 let gate = self.queues.get_mut(slot).map_or(0, |queue| {

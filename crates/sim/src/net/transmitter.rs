@@ -14,6 +14,7 @@ use super::fifo::Fifo;
 use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, Frame, NIL, WIRE_OVERHEAD};
 use super::gates::Gates;
 use super::line;
+use super::port::{Credits, Departure, PortCounters};
 use super::selection::{Next, Selection};
 use crate::engine::Phase;
 use crate::net::flow::Meaning;
@@ -29,35 +30,6 @@ struct Behind {
     fifo: Fifo,
     /// Bytes of the frame on the wire, which holds its place until it has left.
     leaving: u32,
-}
-
-/// What a transmitter counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PortCounters {
-    /// Bytes waiting at most.
-    pub(crate) backlog_bytes_max: u64,
-    /// Byte-picoseconds of waiting, for the mean.
-    pub(crate) backlog_area: u128,
-    pub(crate) pause_frames_sent: u64,
-    pub(crate) pause_frames_received: u64,
-    /// Picoseconds in which the wire was free and every frame that waited was shut in by a gate.
-    pub(crate) lost_to_pause_ps: u64,
-}
-
-/// A frame that just went on the wire.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    /// When its last bit is out.
-    pub(crate) last_bit_out: u64,
-    /// What a switch needs to free its memory.
-    pub(crate) charged: u32,
-    pub(crate) ingress: u16,
-    /// Flow-control account that it was charged to.
-    pub(crate) account: u16,
-    pub(crate) chain: u32,
-    /// Queue that it left, by slot.
-    pub(crate) queue: u32,
-    pub(crate) len: u32,
 }
 
 /// Answer of [`Transmitter::start`].
@@ -103,26 +75,6 @@ pub(crate) struct Transmitter {
     pub(crate) gates: Gates,
     /// Pause heard, until its reaction time is over.
     heard: VecDeque<(u64, Control)>,
-}
-
-/// Credits that a source has left for each output of the switch it sends to.
-#[derive(Clone, Debug)]
-pub(crate) struct Credits {
-    /// Bytes by output; below zero where frames of a queue that no output's gate holds went beyond it.
-    pub(crate) bytes: Vec<i64>,
-    /// An output with less is not sent to.
-    pub(crate) frame_bytes_max: u32,
-}
-
-impl Credits {
-    /// Takes a frame's bytes; true where the output has too few left for another.
-    fn spend(&mut self, output: u8, len: u32) -> bool {
-        let Some(bytes) = self.bytes.get_mut(usize::from(output)) else {
-            return false;
-        };
-        *bytes = bytes.saturating_sub(i64::from(len));
-        *bytes < i64::from(self.frame_bytes_max)
-    }
 }
 
 const NEVER: u64 = u64::MAX;
@@ -603,20 +555,6 @@ impl Transmitter {
         }
         if self.backlog_bytes > 0 || !self.control.is_empty() {
             self.wake_at(ctx, self.busy_until);
-        }
-    }
-}
-
-impl Departure {
-    const fn nothing(last_bit_out: u64) -> Self {
-        Self {
-            last_bit_out,
-            charged: 0,
-            ingress: 0,
-            account: 0,
-            chain: NIL,
-            queue: NIL,
-            len: 0,
         }
     }
 }

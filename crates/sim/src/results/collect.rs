@@ -118,6 +118,8 @@ pub(crate) struct Collector {
     /// By class, latencies of frames that went on the wire the instant they were generated: counted once here and
     /// added to each class' three histograms by [`Collector::close`].
     straight: Vec<Histogram>,
+    /// The same of frames that reached their NIC the instant they were generated, for two of the three.
+    without_stack: Vec<Histogram>,
     /// Frames lost at each node, by cause.
     pub(crate) node_causes: Vec<[u64; CAUSES]>,
     /// From generation, by flow, where asked for.
@@ -162,6 +164,7 @@ impl Collector {
         Self {
             classes: vec![class; classes.max(1)],
             straight: vec![Histogram::new(); classes.max(1)],
+            without_stack: vec![Histogram::new(); classes.max(1)],
             node_causes: vec![[0; CAUSES]; nodes],
             interval,
             calls: vec![Calls::default(); workloads],
@@ -260,9 +263,13 @@ impl Collector {
         if frame.nic_entry == frame.generated && frame.first_bit == frame.generated {
             self.straight[usize::from(frame.class)].record(latency);
         } else {
-            class.from_generation.record(latency);
-            class.from_nic.record(at.saturating_sub(frame.nic_entry));
             class.from_first_bit.record(at.saturating_sub(frame.first_bit));
+            if frame.nic_entry == frame.generated {
+                self.without_stack[usize::from(frame.class)].record(latency);
+            } else {
+                class.from_generation.record(latency);
+                class.from_nic.record(at.saturating_sub(frame.nic_entry));
+            }
         }
         let counters = &mut flow.counters;
         counters.delivered_frames += 1;
@@ -282,6 +289,11 @@ impl Collector {
             class.from_nic.merge(straight);
             class.from_first_bit.merge(straight);
             straight.clear();
+        }
+        for (class, both) in self.classes.iter_mut().zip(&mut self.without_stack) {
+            class.from_generation.merge(both);
+            class.from_nic.merge(both);
+            both.clear();
         }
     }
 

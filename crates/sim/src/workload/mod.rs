@@ -254,22 +254,35 @@ impl Source {
     }
 }
 
-impl Iterator for Source {
-    type Item = Emission;
-
+impl Source {
+    /// Puts the next emission into `into`; none where there is no more. Its parts are written one by one where they
+    /// are to be: a copy of the whole right behind them would wait for each.
     #[inline]
-    fn next(&mut self) -> Option<Emission> {
+    pub(crate) fn draw(&mut self, into: &mut Option<Emission>) {
         let next = match &mut self.kind {
-            Kind::Bursty(kind) => kind.next(&self.chooser, &mut self.stream),
             Kind::Spaced(kind) => kind.next(&mut self.stream),
+            Kind::Bursty(kind) => kind.next(&self.chooser, &mut self.stream),
             Kind::ConstantRate(kind) => kind.next(&mut self.stream),
-            Kind::OnOff(kind) => kind.next(self.stop.saturating_sub(self.start), &mut self.stream)?,
-            Kind::Replay(kind) => kind.next(&self.chooser, &mut self.stream)?,
+            Kind::OnOff(kind) => match kind.next(self.stop.saturating_sub(self.start), &mut self.stream) {
+                Some(next) => next,
+                None => {
+                    *into = None;
+                    return;
+                }
+            },
+            Kind::Replay(kind) => match kind.next(&self.chooser, &mut self.stream) {
+                Some(next) => next,
+                None => {
+                    *into = None;
+                    return;
+                }
+            },
         };
         let at = self.start.saturating_add(next.at);
         // An instant beyond the last one stands still there: it is never reached.
         if at > self.stop || at == u64::MAX {
-            return None;
+            *into = None;
+            return;
         }
         let (destination, flow) = match next.to {
             Some(to) => to,
@@ -280,14 +293,24 @@ impl Iterator for Source {
             Pcp::Uniform => Some((self.stream.next_u64() >> 61) as u8),
         };
         let at = Instant::from_ps(at);
-        Some(Emission {
+        *into = Some(Emission {
             at,
             bytes: next.bytes,
             destination,
             flow,
             pcp,
             intended: at,
-        })
+        });
+    }
+}
+
+impl Iterator for Source {
+    type Item = Emission;
+
+    fn next(&mut self) -> Option<Emission> {
+        let mut next = None;
+        self.draw(&mut next);
+        next
     }
 }
 
