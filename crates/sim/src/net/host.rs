@@ -26,6 +26,8 @@ use std::collections::VecDeque;
 #[repr(C, align(64))]
 pub(crate) struct Sending {
     next: Option<Emission>,
+    /// Simulator's flow of `next`, looked up early: among many flows the look-up waits for memory.
+    next_flow: u32,
     /// Index of the workload.
     workload: u32,
     /// `next` begins a burst.
@@ -51,6 +53,7 @@ impl Sending {
         let mut sending = Self {
             source,
             next: None,
+            next_flow: NIL,
             begins: true,
             workload,
             flows,
@@ -68,6 +71,8 @@ impl Sending {
             self.begins = self.source.between_bursts();
         }
         self.source.draw(&mut self.next);
+        let known = self.next.as_ref().and_then(|e| self.flows.get(e.flow as usize));
+        self.next_flow = known.copied().unwrap_or(NIL);
     }
 
     /// When its first frame is handed over.
@@ -197,7 +202,7 @@ impl Host {
     #[inline]
     fn emit(&mut self, ctx: &mut Context, place: usize, emission: &Emission) -> Option<u32> {
         let sending = self.sources.get_mut(place)?;
-        let known = sending.flows.get(emission.flow as usize).copied().unwrap_or(NIL);
+        let known = sending.next_flow;
         let flow = if known == NIL {
             let owner = sending.requester.unwrap_or(NIL);
             let made = ctx.flow_of_emission(self.node, sending.workload, emission, owner)?;
