@@ -120,8 +120,12 @@ pub(crate) fn fits(loaded: &Loaded, threads: usize) -> Result<(), Failure> {
     let size = |bytes: u64| {
         clearway_report::quantity::humanised(bytes as f64, "B", 3, clearway_report::Micro::Ascii)
     };
+    let together = match threads {
+        1 => String::new(),
+        threads => format!(" ({threads} seeds at a time)"),
+    };
     Err(Failure::Environment(format!(
-        "the run needs about {} of memory ({threads} at a time), and {} can be had; fewer flows, a smaller frames_max or \
+        "the run needs about {} of memory{together}, and {} can be had; fewer flows, a smaller frames_max or \
          flows_max in its policies, or a longer sample_interval would help",
         size(needed),
         size(available),

@@ -1,7 +1,7 @@
 //! The event queue of the simulator: events by (time, phase, node, per-node count), exactly.
 //!
 //! The events that come next are kept sorted in one piece of memory, at most 64 of them; what comes after these waits
-//! in a [timing wheel](super::wheel), from which the sorted ones are filled up. In a network of tens of nodes
+//! in a timing wheel (`wheel`), from which the sorted ones are filled up. In a network of tens of nodes
 //! everything is in the sorted part: most events lie one frame time ahead, so that they go in near its end, and an
 //! insertion moves one or two others. A wheel's slots, bitmaps and lists then cost more than they save.
 //!
