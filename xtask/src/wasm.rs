@@ -24,7 +24,10 @@ pub(crate) fn run() -> Outcome {
     compare().unwrap_or_else(Outcome::Failed)
 }
 
+/// What the comparison needs and a machine may lack.
 fn target_ready() -> Result<(), String> {
+    tool::output(tool::at_root("node").arg("--version"))
+        .map_err(|_| "node is not installed: nothing can run the module".to_owned())?;
     let sysroot = tool::output(tool::at_root("rustc").args(["--print", "sysroot"]))?;
     if std::path::Path::new(sysroot.trim())
         .join("lib/rustlib")
