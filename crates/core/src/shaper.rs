@@ -194,6 +194,14 @@ impl Level {
         self.rem = (missing % u128::from(to.rate.get())) as u64;
     }
 
+    /// What a flow's bucket becomes under another class's rate: its tokens where both count the same, else full.
+    pub(crate) fn carry_over(&mut self, now: u64, from: Option<&Rate>, to: Option<&Rate>) {
+        match (from, to) {
+            (Some(from), Some(to)) if from.same_kind(to) => self.convert(now, from, to),
+            _ => *self = Self::FULL,
+        }
+    }
+
     pub(crate) const fn rebase(&mut self, by: u64) {
         self.full_ps = self.full_ps.saturating_sub(by);
     }

@@ -2,13 +2,14 @@
 
 use super::TrafficManager;
 use super::node::{Kind, NONE, Node, Shapers};
+use super::queues::flow_at;
 use crate::api::{Change, NodeId, ReconfigureError, Reconfigured};
 use crate::classifier::{self, Classifier};
 use crate::plan::{
     BitShape, DEPTH_MAX, FlowShape, FrameShape, NodePlan, PlanError, PlanItem, Rule, STRICT_RANKS,
 };
 use crate::plan_check::{check_bits, check_flow_shape, check_frames, check_node};
-use crate::shaper::{Bucket, Level, Rate};
+use crate::shaper::{Bucket, Rate};
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -153,16 +154,12 @@ impl TrafficManager {
             if !self.stands_in(flow, id) {
                 continue;
             }
+            let leaf = &mut self.leaves[body];
             let record = &mut self.flows.records[flow];
-            match (&old, &new) {
-                (Some(a), Some(b)) if a.same_kind(b) => record.level.convert(now, a, b),
-                _ => record.level = Level::FULL,
-            }
+            record.level.carry_over(now, old.as_ref(), new.as_ref());
             if record.frames > 0 {
-                let at = new
-                    .as_ref()
-                    .map_or(now, |rate| record.level.eligible_at(rate).max(now));
-                if let Some(wheel) = &mut self.leaves[body].wheel {
+                let at = flow_at(leaf, record, now);
+                if let Some(wheel) = &mut leaf.wheel {
                     wheel.change(&mut self.flows.records, flow as u32, at);
                 }
             }

@@ -29,22 +29,14 @@ impl TrafficManager {
         if gate > now || leaf.meter.is_some() || u64::from(len) > leaf.bytes_max || leaf.mark_bytes == 0 {
             return None;
         }
-        if to.flow == NONE {
-            let fresh = to.stamp >= leaf.stamp && to.stamp >= self.rules_stamp;
-            if !fresh || node.kind != Kind::Shared {
-                return None;
-            }
-        } else {
-            let flow = self.flows.records.get(to.flow as usize)?;
-            let ours = u64::from(flow.generation) == to.stamp;
-            if !ours || matches!(flow.standing, Standing::Free | Standing::Held) {
-                return None;
-            }
-            if let Some(rate) = &leaf.flow_rate
-                && flow.level.eligible_at(rate) > now
-            {
-                return None;
-            }
+        if self.is_held(&to, node)? {
+            return None;
+        }
+        if to.flow != NONE
+            && let Some(rate) = &leaf.flow_rate
+            && self.flows.records[to.flow as usize].level.eligible_at(rate) > now
+        {
+            return None;
         }
         let mut at = slot;
         loop {

@@ -108,10 +108,9 @@ impl TrafficManager {
         old.counters.frames_moved_out += u64::from(frames);
         let new = &mut self.leaves[self.nodes[to as usize].body as usize];
         let record = &mut self.flows.records[flow as usize];
-        match (&old_rate, &new.flow_rate) {
-            (Some(a), Some(b)) if a.same_kind(b) => record.level.convert(now, a, b),
-            _ => record.level = Level::FULL,
-        }
+        record
+            .level
+            .carry_over(now, old_rate.as_ref(), new.flow_rate.as_ref());
         new.counters.frames_moved_in += u64::from(frames);
         self.fill(now, flow, to, frames, bytes);
     }

@@ -2,7 +2,7 @@
 
 use super::TrafficManager;
 use super::flows::{Flow, Flows, Standing};
-use super::node::{Kind, Leaf, NONE};
+use super::node::{Kind, Leaf, NONE, Node};
 use crate::api::{Colour, Ecn, FrameDesc, FrameHandle, QueueId, RefuseReason, Target};
 use crate::plan::MarkAt;
 use crate::time::Instant;
@@ -100,6 +100,18 @@ impl Frames {
 }
 
 impl TrafficManager {
+    /// Whether frames to this leaf's target are held for older ones; `None`: the target is stale (rule 16).
+    #[inline]
+    pub(super) fn is_held(&self, to: &Target, leaf: &Node) -> Option<bool> {
+        if to.flow == NONE {
+            let since = self.leaves[leaf.body as usize].stamp.max(self.rules_stamp);
+            return (to.stamp >= since && leaf.kind == Kind::Shared).then_some(false);
+        }
+        let flow = self.flows.records.get(to.flow as usize)?;
+        let ours = u64::from(flow.generation) == to.stamp && flow.standing != Standing::Free;
+        ours.then_some(flow.standing == Standing::Held)
+    }
+
     /// Rule 16.
     #[inline]
     pub(super) fn put(
@@ -115,23 +127,8 @@ impl TrafficManager {
         }
         let slot = self.open_leaf(to.queue).ok_or(RefuseReason::QueueGone)?;
         let node = &self.nodes[slot as usize];
+        let held = self.is_held(&to, node).ok_or(RefuseReason::StaleTarget)?;
         let leaf = &mut self.leaves[node.body as usize];
-        let mut held = false;
-        if to.flow == NONE {
-            if to.stamp < leaf.stamp || to.stamp < self.rules_stamp || node.kind != Kind::Shared {
-                return Err(RefuseReason::StaleTarget);
-            }
-        } else {
-            let flow = self
-                .flows
-                .records
-                .get(to.flow as usize)
-                .ok_or(RefuseReason::StaleTarget)?;
-            if u64::from(flow.generation) != to.stamp || flow.standing == Standing::Free {
-                return Err(RefuseReason::StaleTarget);
-            }
-            held = flow.standing == Standing::Held;
-        }
         if self.frames.is_full() {
             return Err(RefuseReason::FramesMax);
         }
@@ -317,7 +314,7 @@ fn take_from_flow(leaf: &mut Leaf, flows: &mut Flows, flow: u32, now: u64, cost:
 
 /// The instant of a flow whose head became head at `now` (rule 9).
 #[inline]
-fn flow_at(leaf: &Leaf, flow: &Flow, now: u64) -> u64 {
+pub(super) fn flow_at(leaf: &Leaf, flow: &Flow, now: u64) -> u64 {
     leaf.flow_rate
         .as_ref()
         .map_or(now, |rate| flow.level.eligible_at(rate).max(now))

@@ -1,6 +1,6 @@
 //! Who goes next: readiness, rounds, the visit from the root down, and what a departure changes on the way up.
 
-use super::node::{Kind, NEVER, NONE, Node, Round, State};
+use super::node::{Inner, Kind, NEVER, NONE, Node, Round, State};
 use super::queues::Taken;
 use super::{BIAS, ROOT, TrafficManager};
 use crate::api::{Dequeue, DropReason, WaitReason};
@@ -132,17 +132,7 @@ impl TrafficManager {
     fn stand_by(&mut self, slot: u32, ready: u64) {
         let parent = self.nodes[slot as usize].parent as usize;
         let inner = &mut self.inners[self.nodes[parent].body as usize];
-        if ready == NEVER {
-            if self.nodes[slot as usize].heap_at != NONE {
-                inner.waiting.remove(&mut self.nodes, slot);
-            }
-            let node = &mut self.nodes[slot as usize];
-            node.state = State::Idle;
-            node.deficit = node.deficit.min(0);
-        } else {
-            self.nodes[slot as usize].state = State::Waiting;
-            inner.waiting.set(&mut self.nodes, slot, ready);
-        }
+        stand_by(&mut self.nodes, inner, slot, ready);
     }
 
     /// A child in a round whose guarantee changed leaves and joins again (rule 23).
@@ -282,18 +272,7 @@ impl TrafficManager {
                     slot,
                     if weighted { Kind::Weighted } else { Kind::Strict },
                 );
-                if ready == NEVER {
-                    let node = &mut self.nodes[slot as usize];
-                    if node.heap_at != NONE {
-                        inner.waiting.remove(&mut self.nodes, slot);
-                    }
-                    let node = &mut self.nodes[slot as usize];
-                    node.state = State::Idle;
-                    node.deficit = node.deficit.min(0);
-                } else {
-                    self.nodes[slot as usize].state = State::Waiting;
-                    inner.waiting.set(&mut self.nodes, slot, ready);
-                }
+                stand_by(&mut self.nodes, inner, slot, ready);
             } else {
                 self.departed_guaranteed(slot, len, ready, now);
             }
@@ -357,6 +336,22 @@ impl TrafficManager {
                 }
             }
         }
+    }
+}
+
+/// Makes a child of `inner` that is in no round wait until `ready`, or idle (rule 13).
+#[inline]
+fn stand_by(nodes: &mut [Node], inner: &mut Inner, slot: u32, ready: u64) {
+    let node = &mut nodes[slot as usize];
+    if ready == NEVER {
+        node.state = State::Idle;
+        node.deficit = node.deficit.min(0);
+        if node.heap_at != NONE {
+            inner.waiting.remove(nodes, slot);
+        }
+    } else {
+        node.state = State::Waiting;
+        inner.waiting.set(nodes, slot, ready);
     }
 }
 
