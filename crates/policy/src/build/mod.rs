@@ -123,6 +123,7 @@ pub(crate) fn build(
         workloads: sent.workloads,
         classes: sent.classes,
         policies: registry.out,
+        actions: Vec::new(),
     };
     Built {
         scenario,

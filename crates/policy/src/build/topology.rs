@@ -218,6 +218,7 @@ fn host(name: &str, text: &HostText, mut findings: Findings<'_>) -> Host {
         stack_delay_tx: span(text.stack_delay_tx.as_ref()).unwrap_or(both),
         stack_delay_rx: span(text.stack_delay_rx.as_ref()).unwrap_or(both),
         stack_jitter: span(text.stack_jitter.as_ref()).unwrap_or(Duration::ZERO),
+        stack: None,
         nic: Nic {
             policy: None,
             receive_policy: None,

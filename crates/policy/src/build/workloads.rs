@@ -440,6 +440,7 @@ fn tcp_bulk(t: &TcpBulkText, findings: &mut Vec<Diagnostic>) -> WorkloadKind {
         ecn: t.ecn.as_ref().is_some_and(|b| b.value),
         sack: t.sack.as_ref().is_none_or(|b| b.value),
         option_bytes,
+        ..TcpSettings::default()
     };
     WorkloadKind::TcpBulk {
         connections: t

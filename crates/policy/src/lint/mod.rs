@@ -98,6 +98,11 @@ pub(crate) fn longest_frame(kind: &WorkloadKind, tagged: bool) -> u32 {
         WorkloadKind::TcpBulk { tcp, .. } => {
             tcp.mss_bytes + tcp.option_bytes + 58 + if tagged { 4 } else { 0 }
         }
+        WorkloadKind::Messages { transport, .. }
+        | WorkloadKind::Storage { transport, .. }
+        | WorkloadKind::EventBuilder { transport, .. } => {
+            transport.frame_bytes_max() + if tagged { 4 } else { 0 }
+        }
         WorkloadKind::Replay { frames } => frames.iter().map(|f| f.bytes).max().unwrap_or(0),
     }
 }

@@ -412,6 +412,9 @@ fn longest_frame(scenario: &Scenario) -> u32 {
             ..
         } => *request_bytes.max(response_bytes),
         WorkloadKind::TcpBulk { tcp, .. } => tcp.mss_bytes.saturating_add(62 + tcp.option_bytes),
+        WorkloadKind::Messages { transport, .. }
+        | WorkloadKind::Storage { transport, .. }
+        | WorkloadKind::EventBuilder { transport, .. } => transport.frame_bytes_max().saturating_add(4),
         WorkloadKind::Replay { frames } => frames.iter().map(|f| f.bytes).max().unwrap_or(64),
     };
     let longest = scenario.workloads.iter().map(frame).max().unwrap_or(64);

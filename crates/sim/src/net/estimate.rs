@@ -71,6 +71,12 @@ fn frames_a_second(workload: &Workload, rate_bps: f64, seconds: f64) -> f64 {
             let acks = if tcp.delayed_ack.as_ps() == 0 { 2.0 } else { 1.5 };
             acks * at(rate_bps, f64::from(tcp.mss_bytes + 58))
         }
+        // Messages keep a line busy at most; answers and acknowledgements come on top.
+        WorkloadKind::Messages { transport, .. }
+        | WorkloadKind::Storage { transport, .. }
+        | WorkloadKind::EventBuilder { transport, .. } => {
+            1.5 * at(rate_bps, f64::from(transport.frame_bytes_max()))
+        }
         WorkloadKind::Replay { frames } => frames.len() as f64 / seconds,
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn settings() -> TcpSettings {
         ecn: false,
         sack: true,
         option_bytes: 0,
+        ..TcpSettings::default()
     }
 }
 

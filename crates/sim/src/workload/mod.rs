@@ -206,7 +206,11 @@ impl Source {
                     .map_err(|_| ("frames", "more than 2^32 frames: cut the capture".to_owned()))?;
                 Kind::Replay(Replay::new(frames))
             }
-            WorkloadKind::RequestResponse { .. } | WorkloadKind::TcpBulk { .. } => {
+            WorkloadKind::RequestResponse { .. }
+            | WorkloadKind::TcpBulk { .. }
+            | WorkloadKind::Messages { .. }
+            | WorkloadKind::Storage { .. }
+            | WorkloadKind::EventBuilder { .. } => {
                 return Err((
                     "kind",
                     "is driven by answers, not by time: the host runs it itself".to_owned(),

@@ -25,6 +25,7 @@ fn tcp() -> TcpSettings {
         ecn: false,
         sack: true,
         option_bytes: 0,
+        ..TcpSettings::default()
     }
 }
 

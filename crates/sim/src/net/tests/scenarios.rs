@@ -20,6 +20,7 @@ pub(super) fn host(name: &str) -> Host {
         stack_delay_tx: Duration::ZERO,
         stack_jitter: Duration::ZERO,
         stack_delay_rx: Duration::ZERO,
+        stack: None,
         nic: Nic {
             policy: None,
             receive_policy: None,
@@ -94,6 +95,7 @@ pub(super) fn star(hosts: usize, duration: Duration) -> Scenario {
         workloads: Vec::new(),
         classes: vec!["all".to_owned()],
         policies: Vec::new(),
+        actions: Vec::new(),
     }
 }
 

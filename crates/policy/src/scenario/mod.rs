@@ -3,6 +3,18 @@
 //! Names are resolved to indices, units to integers (bytes, bit/s, picoseconds), policies to plans. Whatever the
 //! text may leave out has its default here already.
 
+mod action;
+mod stack;
+mod transport;
+mod workload;
+
+pub use action::{Action, Scheduled};
+pub use stack::{Coalescing, Costs, Stack, StackKind, Wake};
+pub use transport::{CongestionLaw, DcqcnSettings, MessageTransport, RoceSettings, TcpSettings};
+pub use workload::{
+    Destination, EventControl, Law, Marks, MessagePattern, Placement, ReplayFrame, Workload, WorkloadKind,
+};
+
 use crate::plan::CompiledPolicy;
 use clearway_core::Duration;
 
@@ -37,6 +49,8 @@ pub struct Scenario {
     pub classes: Vec<String>,
     /// Policies that ports and hosts use, by index.
     pub policies: Vec<CompiledPolicy>,
+    /// What is changed while it runs, in the order of the file.
+    pub actions: Vec<Scheduled>,
 }
 
 /// An end station: applications, a stack, one NIC.
@@ -50,6 +64,8 @@ pub struct Host {
     pub stack_delay_rx: Duration,
     /// Mean of an exponential time that each frame's way through the stack takes longer, in either direction.
     pub stack_jitter: Duration,
+    /// Processors, interrupts and receive rings; none: the fixed delays alone.
+    pub stack: Option<Box<Stack>>,
     /// The NIC.
     pub nic: Nic,
     /// Clock offset of the host in parts per million; scales its line rate and its timers.
@@ -236,205 +252,4 @@ pub enum NodeRef {
     Host(usize),
     /// Index in [`Scenario::switches`].
     Switch(usize),
-}
-
-/// Traffic that one or more hosts send.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Workload {
-    /// Name.
-    pub name: String,
-    /// Sending hosts; each is an independent source with its own random stream.
-    pub from: Vec<usize>,
-    /// Where frames go.
-    pub to: Destination,
-    /// Traffic class that results are kept under (index in [`Scenario::classes`]).
-    pub class: usize,
-    /// Fields of the frames.
-    pub marks: Marks,
-    /// First instant.
-    pub start: Duration,
-    /// Last instant; none: the end of the run.
-    pub stop: Option<Duration>,
-    /// What is sent.
-    pub kind: WorkloadKind,
-}
-
-/// Header fields of a workload's frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Marks {
-    /// VLAN identifier; none: untagged (unless a PCP is given: priority-tagged).
-    pub vlan_id: Option<u16>,
-    /// Priority code point; some makes the frame tagged.
-    pub pcp: Option<u8>,
-    /// Frames are spread uniformly over all eight priorities instead (drawn per frame). The workload's class is then
-    /// that of priority 0, and those of the others follow it.
-    pub pcp_uniform: bool,
-    /// Differentiated services code point.
-    pub dscp: u8,
-    /// Destination port; 0: one per workload.
-    pub dst_port: u16,
-    /// Source port; 0: one per flow.
-    pub src_port: u16,
-}
-
-/// A law for the destination of a frame, burst or connection.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Destination {
-    /// One host.
-    Host(usize),
-    /// Uniform over all hosts that take part in the workload but the sender.
-    UniformOthers,
-    /// Uniform over these, the sender left out.
-    Uniform(Vec<usize>),
-    /// With probability `probability` goes to `host`, otherwise uniform over the other senders.
-    Skewed {
-        /// The favoured host.
-        host: usize,
-        /// How often a draw is redirected to it.
-        probability: f64,
-    },
-    /// All of these get a copy (multicast).
-    Multicast(Vec<usize>),
-}
-
-/// A law for sizes, gaps and bursts.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Law {
-    /// Always this.
-    Constant(f64),
-    /// Uniform between the two.
-    Uniform(f64, f64),
-    /// Exponential with this mean.
-    Exponential(f64),
-    /// Geometric on 1, 2, 3, ... with this mean.
-    Geometric(f64),
-    /// Pareto with this mean and shape, at most `max`.
-    Pareto {
-        /// Mean before truncation.
-        mean: f64,
-        /// Shape, above 1.
-        shape: f64,
-        /// Largest value.
-        max: f64,
-    },
-    /// Values with weights.
-    Empirical(Vec<(f64, f64)>),
-}
-
-/// What a workload sends. Sizes are L2 bytes with FCS unless said otherwise.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WorkloadKind {
-    /// Bursts of back-to-back frames to one destination each.
-    Bursty {
-        /// Bytes of a burst (rounded up to whole frames).
-        burst_bytes: Law,
-        /// Bytes of a frame.
-        frame_bytes: Law,
-        /// Mean load as a fraction of the line, preamble and gap included; sets the mean of the exponential gap.
-        load: f64,
-        /// True: the source stops at the first burst that the NIC cannot take, rather than queueing it.
-        blocking: bool,
-    },
-    /// Poisson arrivals.
-    Poisson {
-        /// Bytes of a frame.
-        frame_bytes: Law,
-        /// Frames a second.
-        rate_fps: f64,
-    },
-    /// Constant rate.
-    ConstantRate {
-        /// Bytes of a frame.
-        frame_bytes: Law,
-        /// L1 bit/s of each flow (with preamble and gap).
-        rate_bps: f64,
-        /// Flows a sending host runs, each with a phase of its own.
-        flows: u32,
-    },
-    /// On-off: constant rate during on periods.
-    OnOff {
-        /// Bytes of a frame.
-        frame_bytes: Law,
-        /// L1 bit/s while on.
-        rate_bps: f64,
-        /// Length of on periods, seconds.
-        on: Law,
-        /// Length of off periods, seconds.
-        off: Law,
-    },
-    /// A request and its reply; the next request follows the reply at once.
-    RequestResponse {
-        /// Bytes of a request frame.
-        request_bytes: u32,
-        /// Bytes of a reply frame.
-        response_bytes: u32,
-        /// Requests in flight.
-        outstanding: u32,
-    },
-    /// Requests at given instants, latency from the intended instant; each is answered.
-    OpenLoop {
-        /// Bytes of a request frame.
-        request_bytes: u32,
-        /// Bytes of a reply frame; 0: one way, no reply.
-        response_bytes: u32,
-        /// Requests a second.
-        rate_fps: f64,
-        /// Poisson rather than evenly spaced.
-        poisson: bool,
-    },
-    /// TCP connections that always have something to send.
-    TcpBulk {
-        /// Connections from each sender.
-        connections: u32,
-        /// TCP parameters.
-        tcp: TcpSettings,
-        /// Bytes each connection sends; none: without end.
-        bytes: Option<u64>,
-    },
-    /// A capture file played at its own times.
-    Replay {
-        /// Frames: time since the first, bytes, header fields are taken from the marks.
-        frames: Vec<ReplayFrame>,
-    },
-}
-
-/// One frame of a capture.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReplayFrame {
-    /// Since the first frame.
-    pub at: Duration,
-    /// L2 bytes with FCS.
-    pub bytes: u32,
-    /// The fields found in the capture.
-    pub key: clearway_core::FlowKey,
-}
-
-/// TCP parameters of a connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TcpSettings {
-    /// Payload bytes of a full segment.
-    pub mss_bytes: u32,
-    /// Initial window in segments (RFC 6928: 10).
-    pub initial_window_segments: u32,
-    /// Congestion window at which slow start gives way to congestion avoidance before any loss, bytes; `u64::MAX`:
-    /// slow start goes on until there is one (RFC 5681 3.1).
-    pub slow_start_threshold_bytes: u64,
-    /// By how much congestion avoidance widens the window in a round trip, bytes: at most one segment (RFC 5681 3.1).
-    pub increase_bytes: u32,
-    /// Largest congestion and send window, bytes.
-    pub send_buffer_bytes: u64,
-    /// Window the receiver offers, bytes.
-    pub receive_buffer_bytes: u64,
-    /// Least retransmission timeout (RFC 6298 says 1 s; Linux 200 ms).
-    pub rto_min: Duration,
-    /// Delayed acknowledgement: at most this long, at least every second segment; zero: every segment.
-    pub delayed_ack: Duration,
-    /// Bytes handed to the NIC in one piece and cut there (TSO); 0: one segment at a time.
-    pub segmentation_bytes: u32,
-    /// Reacts to ECN marks.
-    pub ecn: bool,
-    /// Selective acknowledgements.
-    pub sack: bool,
-    /// Header bytes of time stamps and other options on every segment.
-    pub option_bytes: u32,
 }

@@ -1,0 +1,80 @@
+//! A host's processors and its network stack as a cost model.
+//!
+//! Costs are times on a processor of the host; a message, a packet, a byte and a wake-up each have one, in either
+//! direction. What a stack spares is a cost that is zero, or a step that never runs: see [`StackKind`].
+
+use clearway_core::Duration;
+
+/// A network stack on the processors of a host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack {
+    /// What runs where.
+    pub kind: StackKind,
+    /// Processors; flows are spread over them by hash.
+    pub cpus: u32,
+    /// Share of the flows that each processor gets; empty: equal shares.
+    pub cpu_weights: Vec<u32>,
+    /// Costs of sending.
+    pub transmit: Costs,
+    /// Costs of receiving.
+    pub receive: Costs,
+    /// How a processor learns of a frame.
+    pub wake: Wake,
+    /// Frames that the receive ring of each processor holds; one more is lost.
+    pub receive_ring_frames: u32,
+    /// Frames that may be handed to the NIC and not yet be known as sent; 0: any number.
+    pub transmit_ring_frames: u32,
+    /// Bytes of one flow's frames that are handled as one packet where they wait together (GRO); 0: none.
+    pub merge_bytes: u32,
+}
+
+/// What runs where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackKind {
+    /// Protocols in the operating system.
+    Kernel,
+    /// Protocols in the process, which maps the NIC's queues.
+    UserSpace,
+    /// TCP in the NIC: acknowledgements and segments cost the host nothing, messages do.
+    Offload,
+    /// Remote direct memory access: the receiver of a write spends nothing.
+    Rdma,
+}
+
+/// Times on a processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Costs {
+    /// For each message: the system call, the descriptor, the doorbell.
+    pub per_message: Duration,
+    /// For each packet (each merged or segmented piece where the stack does that).
+    pub per_packet: Duration,
+    /// For each acknowledgement that is sent or taken.
+    pub per_ack: Duration,
+    /// Rate at which payload is copied and summed, bit/s; none: not touched.
+    pub copy_bps: Option<u64>,
+}
+
+/// How a processor learns of a frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wake {
+    /// It looks all the time: no wake-up, and a processor that is always busy.
+    Poll,
+    /// The NIC interrupts it.
+    Interrupt {
+        /// Time on the processor for each interrupt.
+        cost: Duration,
+        /// When it does for frames received.
+        receive: Coalescing,
+        /// When it does for frames sent.
+        transmit: Coalescing,
+    },
+}
+
+/// An interrupt comes when so many frames wait, or so long after the first of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coalescing {
+    /// Frames; 1: at once.
+    pub frames: u32,
+    /// Time.
+    pub time: Duration,
+}
