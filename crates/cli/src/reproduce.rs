@@ -5,7 +5,7 @@ use crate::ending::{Failure, print, say};
 use crate::folder::Folder;
 use crate::{interrupt, machine};
 use clearway_experiment::cores;
-use clearway_experiment::reproduce::{self, Context, Experiment, Progress, Reproduced, Without};
+use clearway_experiment::reproduce::{self, Context, Experiment, Progress, Reproduced, Without, claim};
 use clearway_metrics::Comparison;
 use clearway_report::frame::Frame;
 use clearway_report::{
@@ -33,6 +33,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<(), Failure> {
             threads: cores::cores(),
             stop: &stop,
             progress: &|progress| show(experiment.name(), progress),
+            store: None,
         };
         let reproduced = reproduce::reproduce(experiment, &context);
         clear();
@@ -159,6 +160,9 @@ fn main_tables(reproduced: &Reproduced) -> Vec<Table> {
     all.push(tables::parameters("Parameters", &reproduced.parameters));
     if !reproduced.without.is_empty() {
         all.push(without(&reproduced.without));
+    }
+    if !reproduced.claims.is_empty() {
+        all.push(claim::table(&reproduced.claims));
     }
     all
 }

@@ -107,6 +107,7 @@ mod tests {
             threads: 1,
             stop: &stop,
             progress: &|_| {},
+            store: None,
         };
         let case = Case::new("brief", ["duration=1ms"]);
         let runs = run(&context, file, &[case], Keep::default()).unwrap_or_else(|e| panic!("{e}"));

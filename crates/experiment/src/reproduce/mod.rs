@@ -5,9 +5,13 @@
 //! files before anything is compared. A figure that a parameter was fitted to or derived from is never counted
 //! as predicted.
 
+pub mod claim;
+pub mod kept;
 mod published;
 mod runner;
 
+pub use claim::{Claim, Standing};
+pub use kept::Store;
 pub use published::{LeftOut, Published, PublishedFile, read};
 pub use runner::{Case, Context, Progress, Runner};
 
@@ -62,6 +66,8 @@ pub struct Findings {
     pub predictions: Vec<Prediction>,
     /// The same numbers with one parameter at its neutral value, by the parameter's name.
     pub left_out: Vec<(String, Vec<Prediction>)>,
+    /// What the document says in words, checked on the model.
+    pub claims: Vec<Claim>,
     /// Everything else that the experiment shows.
     pub sections: Vec<Section>,
     /// Tidy rows of all runs.
@@ -104,6 +110,8 @@ pub struct Reproduced {
     pub parameters: Vec<Parameter>,
     /// Leave-one-out.
     pub without: Vec<Without>,
+    /// What the document says in words, checked on the model.
+    pub claims: Vec<Claim>,
     /// Further parts of the report.
     pub sections: Vec<Section>,
     /// Tidy rows of all runs.
@@ -113,10 +121,11 @@ pub struct Reproduced {
 }
 
 impl Reproduced {
-    /// True where a prediction misses its published figure.
+    /// True where a prediction misses its published figure, or the model does not bear out a published statement.
     #[must_use]
     pub fn misses(&self) -> bool {
         self.comparisons.iter().any(|c| c.verdict == Some(Verdict::Miss))
+            || self.claims.iter().any(|c| c.standing == Standing::Misses)
     }
 }
 
@@ -174,6 +183,7 @@ pub fn reproduce(experiment: &dyn Experiment, context: &Context<'_>) -> Result<R
         missing,
         parameters: file.parameters,
         without,
+        claims: findings.claims,
         sections: findings.sections,
         rows: findings.rows,
         stopped: findings.stopped,

@@ -3,6 +3,7 @@
 //! A case is a scenario text with overrides, the same overrides that `clearway run --set` takes, so that each case can be
 //! run by hand. Only what a reproduction extracts from an outcome is kept.
 
+use super::kept::Store;
 use crate::cores::on_all_cores;
 use clearway_policy::{Diagnostic, load_str};
 use clearway_sim::{Observer, Outcome, Progress as SimProgress, RunOptions, run_with};
@@ -19,6 +20,8 @@ pub struct Context<'a> {
     pub stop: &'a AtomicBool,
     /// Told whenever a run has ended.
     pub progress: &'a (dyn Fn(&Progress<'_>) + Sync),
+    /// Where finished results are kept and found again; none: everything is run.
+    pub store: Option<&'a dyn Store>,
 }
 
 impl std::fmt::Debug for Context<'_> {

@@ -167,6 +167,7 @@ mod tests {
             threads: 2,
             stop: &stop,
             progress: &|_| {},
+            store: None,
         })
     }
 
