@@ -1,9 +1,11 @@
 //! From the text of a scenario to the validated scenario: names to indices, units to integers, policies to plans.
 
+mod actions;
 mod classes;
 mod flow_control;
 mod gates;
 mod policies;
+mod stack;
 mod topology;
 mod workloads;
 
@@ -87,6 +89,9 @@ pub(crate) fn build(
     registry.define(raw, findings);
     let network = topology::build(raw, &mut registry, &mut facts, findings);
     let sent = workloads::build(raw, &network, duration, &mut registry, &mut facts, findings);
+    let links = topology::link_names(raw, &network, &facts, findings);
+    let actions = actions::Actions::new(&network, &links, &sent.workloads, duration);
+    let actions = actions.build(raw, &mut registry, findings);
     registry.unused(raw, findings);
     facts.compiled_from = registry.compiled_from;
     facts.policies = registry.asked;
@@ -123,7 +128,7 @@ pub(crate) fn build(
         workloads: sent.workloads,
         classes: sent.classes,
         policies: registry.out,
-        actions: Vec::new(),
+        actions,
     };
     Built {
         scenario,

@@ -218,7 +218,10 @@ fn host(name: &str, text: &HostText, mut findings: Findings<'_>) -> Host {
         stack_delay_tx: span(text.stack_delay_tx.as_ref()).unwrap_or(both),
         stack_delay_rx: span(text.stack_delay_rx.as_ref()).unwrap_or(both),
         stack_jitter: span(text.stack_jitter.as_ref()).unwrap_or(Duration::ZERO),
-        stack: None,
+        stack: text
+            .stack
+            .as_ref()
+            .map(|stack| Box::new(super::stack::stack(&stack.value, &mut findings))),
         nic: Nic {
             policy: None,
             receive_policy: None,
@@ -441,6 +444,27 @@ fn links(
         });
         facts.links.push(place.clone());
     }
+}
+
+/// The names of links and of groups of them.
+pub(crate) fn link_names(
+    raw: &ScenarioText,
+    network: &Network,
+    facts: &Facts,
+    findings: &mut Vec<Diagnostic>,
+) -> Names<usize> {
+    let mut names = Names::new("link");
+    for entry in raw.link.iter().flat_map(|l| &l.value.0) {
+        let places = facts.links.iter().enumerate();
+        let members: Vec<usize> = places.filter(|(_, p)| **p == entry.place).map(|(l, _)| l).collect();
+        for &link in &members {
+            names.define(&network.links[link].name, vec![link], &entry.place, findings);
+        }
+        if members.len() > 1 {
+            names.define(&entry.name, members, &entry.place, findings);
+        }
+    }
+    names
 }
 
 /// Compiles the policies of hosts and switches for the rates of their links. A switch has the plan of its first link;

@@ -9,7 +9,7 @@ mod transport;
 mod workload;
 
 pub use action::{Action, Scheduled};
-pub use stack::{Coalescing, Costs, Stack, StackKind, Wake};
+pub use stack::{Coalescing, Costs, Cpu, Stack, StackKind, Wake};
 pub use transport::{CongestionLaw, DcqcnSettings, MessageTransport, RoceSettings, TcpSettings};
 pub use workload::{
     Destination, EventControl, Law, Marks, MessagePattern, Placement, ReplayFrame, Workload, WorkloadKind,

@@ -1,7 +1,8 @@
 //! A host's processors and its network stack as a cost model.
 //!
-//! Costs are times on a processor of the host; a message, a packet, a byte and a wake-up each have one, in either
-//! direction. What a stack spares is a cost that is zero, or a step that never runs: see [`StackKind`].
+//! Costs are times on a processor of the host; a message, a packet, an acknowledgement, a copied byte and a wake-up each
+//! have one, in either direction. What a stack spares is a cost that is zero, or a step that never runs: see
+//! [`StackKind`]. Left out: caches, memory bandwidth shared between processors, processes that move from one to another.
 
 use clearway_core::Duration;
 
@@ -10,22 +11,31 @@ use clearway_core::Duration;
 pub struct Stack {
     /// What runs where.
     pub kind: StackKind,
-    /// Processors; flows are spread over them by hash.
-    pub cpus: u32,
-    /// Share of the flows that each processor gets; empty: equal shares.
-    pub cpu_weights: Vec<u32>,
+    /// Processors, at least one; flows are spread over them by hash.
+    pub cpus: Vec<Cpu>,
     /// Costs of sending.
     pub transmit: Costs,
     /// Costs of receiving.
     pub receive: Costs,
     /// How a processor learns of a frame.
     pub wake: Wake,
-    /// Frames that the receive ring of each processor holds; one more is lost.
+    /// Frames that the receive ring of each processor holds, those in its hands included; one more is lost.
     pub receive_ring_frames: u32,
     /// Frames that may be handed to the NIC and not yet be known as sent; 0: any number.
     pub transmit_ring_frames: u32,
-    /// Bytes of one flow's frames that are handled as one packet where they wait together (GRO); 0: none.
+    /// Payload bytes of one flow's frames that are handled as one packet where they wait together (GRO); 0: none.
     pub merge_bytes: u32,
+    /// Packets taken from the ring in a row while a process waits for its turn, at least 1.
+    pub budget: u32,
+}
+
+/// One processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    /// Its share of the flows is this over the sum of all.
+    pub weight: u32,
+    /// When the NIC interrupts it for frames received, where it has a rule of its own.
+    pub receive: Option<Coalescing>,
 }
 
 /// What runs where.
@@ -37,7 +47,7 @@ pub enum StackKind {
     UserSpace,
     /// TCP in the NIC: acknowledgements and segments cost the host nothing, messages do.
     Offload,
-    /// Remote direct memory access: the receiver of a write spends nothing.
+    /// Remote direct memory access: the receiver of a message spends nothing.
     Rdma,
 }
 
@@ -57,7 +67,7 @@ pub struct Costs {
 /// How a processor learns of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wake {
-    /// It looks all the time: no wake-up, and a processor that is always busy.
+    /// It looks all the time: no wake-up, and a processor that is always taken.
     Poll,
     /// The NIC interrupts it.
     Interrupt {
@@ -75,6 +85,6 @@ pub enum Wake {
 pub struct Coalescing {
     /// Frames; 1: at once.
     pub frames: u32,
-    /// Time.
+    /// Time; zero: at once.
     pub time: Duration,
 }

@@ -6,7 +6,9 @@ use crate::reader::{
     At, BitRate, Definitions, Field, Fraction, Length, Many, Named, OneOrMany, Size, Time, Whole, choice,
     table, wrong_kind,
 };
+use crate::syntax::action::ActionText;
 use crate::syntax::policy::PolicyText;
+use crate::syntax::stack::StackText;
 use crate::syntax::workload::WorkloadText;
 use serde_json::json;
 
@@ -41,6 +43,8 @@ table! {
         link: Named<LinkText> = required,
         /// Workloads.
         workload: Named<WorkloadText>,
+        /// What changes while it runs.
+        at: Named<ActionText>,
     }
 }
 
@@ -85,6 +89,10 @@ table! {
         stack_jitter: Time,
         /// Clock offset in parts per million.
         clock_ppm: Whole<-1000, 1000>,
+        /// Path of a device file, whose tables this host has where it has none of its own.
+        device: String,
+        /// Its processors and what work costs on them; the fixed delays alone unless given.
+        stack: StackText,
         /// Its network interface.
         nic: NicText,
     }
