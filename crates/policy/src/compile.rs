@@ -519,7 +519,7 @@ impl<'a> Compiler<'a> {
 /// The greatest weight that a plan takes.
 const WEIGHT_MAX: u32 = 1_000_000;
 
-fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+pub(crate) fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b > 0 {
         (a, b) = (b, a % b);
     }

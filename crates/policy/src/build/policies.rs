@@ -53,6 +53,17 @@ impl<'a> Registry<'a> {
         }
     }
 
+    /// The policy that a reference by name or path stands for, if it was met; `Some(None)`: it was refused.
+    pub(crate) fn named(&self, name: &str) -> Option<Option<usize>> {
+        self.by_name.get(name).or_else(|| self.by_path.get(name)).copied()
+    }
+
+    /// Names and paths of the policies that were met.
+    pub(crate) fn known_names(&self) -> Vec<String> {
+        let paths = self.by_path.keys().filter(|p| !p.contains('@'));
+        self.by_name.keys().chain(paths).cloned().collect()
+    }
+
     /// Named policies that nothing uses: what they say changes nothing.
     pub(crate) fn unused(&self, raw: &ScenarioText, findings: &mut Vec<Diagnostic>) {
         for entry in raw

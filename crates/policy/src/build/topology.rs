@@ -446,7 +446,7 @@ fn links(
     }
 }
 
-/// The names of links and of groups of them.
+/// The names of links and of groups of them, where an action asks for any.
 pub(crate) fn link_names(
     raw: &ScenarioText,
     network: &Network,
@@ -454,6 +454,10 @@ pub(crate) fn link_names(
     findings: &mut Vec<Diagnostic>,
 ) -> Names<usize> {
     let mut names = Names::new("link");
+    let mut actions = raw.at.iter().flat_map(|a| &a.value.0);
+    if !actions.any(|a| a.value.down.is_some() || a.value.up.is_some()) {
+        return names;
+    }
     for entry in raw.link.iter().flat_map(|l| &l.value.0) {
         let places = facts.links.iter().enumerate();
         let members: Vec<usize> = places.filter(|(_, p)| **p == entry.place).map(|(l, _)| l).collect();
