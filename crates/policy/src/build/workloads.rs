@@ -347,10 +347,16 @@ fn kind(
             .as_ref()
             .and_then(|f| u32::try_from(f.value.0).ok())
             .unwrap_or(1);
+        let burst = t
+            .burst
+            .as_ref()
+            .and_then(|b| u32::try_from(b.value.0).ok())
+            .unwrap_or(1);
         return Some(WorkloadKind::ConstantRate {
             frame_bytes,
             rate_bps,
             flows,
+            burst,
         });
     }
     if let Some(t) = text.on_off.as_ref().map(|t| &t.value) {

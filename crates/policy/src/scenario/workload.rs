@@ -115,6 +115,8 @@ pub enum WorkloadKind {
         rate_bps: f64,
         /// Flows a sending host runs, each with a phase of its own.
         flows: u32,
+        /// Frames that a flow hands over at once; the rate stays.
+        burst: u32,
     },
     /// On-off: constant rate during on periods.
     OnOff {

@@ -140,6 +140,8 @@ table! {
         rate: SendRate = required,
         /// Flows of each sender; 1 unless given.
         flows: Whole<1, 10_000_000>,
+        /// Frames that a flow hands over at once; 1 unless given. The rate stays, and the gap grows with it.
+        burst: Whole<1, 10_000>,
     }
 }
 table! {

@@ -50,6 +50,7 @@ fn frames_a_second(workload: &Workload, rate_bps: f64, seconds: f64) -> f64 {
             frame_bytes,
             rate_bps,
             flows,
+            ..
         } => at(rate_bps * f64::from(*flows), mean(frame_bytes)),
         WorkloadKind::OnOff {
             frame_bytes,

@@ -151,6 +151,9 @@ const TAG: u32 = 4;
 const IPV4: u32 = 20;
 const UDP: u32 = 8;
 
+/// Ports that flows of one workload take.
+const PORTS: u32 = 50_000;
+
 impl Carried {
     /// Bytes of a frame before the transport header and after the payload.
     pub(crate) const fn network_bytes(&self) -> u32 {
@@ -161,7 +164,9 @@ impl Carried {
     /// The fields of a frame from one host to another (or to a group).
     pub(crate) fn key(&self, workload: u32, from: u32, to: Destination, protocol: u8) -> FlowKey {
         let marks = &self.marks;
-        let number = self.flows % 50_000;
+        // Ports from 10,000 on tell the flows of a workload apart: the source's, and the destination's where those of
+        // the source are used up.
+        let (number, turn) = (self.flows % PORTS, self.flows / PORTS);
         let (dst_ip, dst_mac) = match to {
             Destination::Host(host) => (host_ip(host), host_mac(host)),
             Destination::Multicast => (group_ip(workload), group_mac(workload)),
@@ -183,8 +188,10 @@ impl Carried {
             } else {
                 marks.src_port
             },
-            dst_port: if marks.dst_port == 0 {
+            dst_port: if marks.dst_port == 0 && turn == 0 {
                 5_000 + (workload % 5_000) as u16
+            } else if marks.dst_port == 0 {
+                10_000 + ((workload.wrapping_mul(211) % PORTS + turn - 1) % PORTS) as u16
             } else {
                 marks.dst_port
             },
@@ -393,5 +400,35 @@ pub(crate) const fn reverse(key: &FlowKey) -> FlowKey {
         src_port: key.dst_port,
         dst_port: key.src_port,
         ..*key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_flow_of_a_workload_has_a_key_of_its_own() {
+        let mut keys = BTreeSet::new();
+        for workload in 0..3 {
+            let mut carried = Carried {
+                marks: Marks::default(),
+                class: 0,
+                multicast: Vec::new(),
+                reply_bytes: 0,
+                replayed: Vec::new(),
+                flows: 0,
+                known: HashMap::new(),
+            };
+            for flow in 0..120_000 {
+                carried.flows = flow;
+                let key = carried.key(workload, 0, Destination::Host(1), UDP_PROTOCOL);
+                assert!(
+                    keys.insert((key.src_port, key.dst_port)),
+                    "flow {flow} of {workload}"
+                );
+            }
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Many flows of constant rate, each with a phase of its own.
+//! Many flows of constant rate, each with a phase of its own. A flow may hand over several frames at once, as a video
+//! server hands over a picture: the rate is the same, the gap so many times longer.
 //!
 //! Flows of one frame size share one gap, so their order never changes: phases are drawn and sorted once, and the
 //! source walks round them. Flows of random sizes keep an instant each, in an event queue of the source's own.
@@ -13,12 +14,18 @@ use clearway_policy::scenario::Law;
 
 /// More flows of one host than this would not fit a small machine's memory.
 const FLOWS_MAX: u32 = 1 << 24;
+/// More frames at once than this are no burst: their bytes stay far below 2^32.
+const BURST_MAX: u32 = 10_000;
 
 /// State of a constant-rate source.
 #[derive(Clone, Debug)]
 pub(super) struct ConstantRate {
     pace: Pace,
     frame: FrameBytes,
+    /// Frames that a flow hands over at once.
+    burst: u32,
+    /// Frames of the present burst that are still to come.
+    left: u32,
     order: Order,
 }
 
@@ -33,6 +40,8 @@ enum Order {
     Queue {
         queue: Box<EventQueue<u32>>,
         flows: Vec<Moving>,
+        /// Instant and flow of the present burst.
+        present: (u64, u32),
     },
 }
 
@@ -53,15 +62,18 @@ impl ConstantRate {
     pub(super) fn new(
         frame: &Law,
         pace: Pace,
-        flows: u32,
+        (flows, burst): (u32, u32),
         chooser: &Chooser,
         stream: &mut Stream,
     ) -> Result<Self, Problem> {
         if !(1..=FLOWS_MAX).contains(&flows) {
             return Err(("flows", format!("{flows} flows: give 1 to {FLOWS_MAX}")));
         }
+        if !(1..=BURST_MAX).contains(&burst) {
+            return Err(("burst", format!("{burst} frames at once: give 1 to {BURST_MAX}")));
+        }
         let frame = FrameBytes::new("frame_bytes", frame)?;
-        let gap = pace.whole_ps(frame.mean() + WIRE_OVERHEAD_BYTES);
+        let gap = pace.whole_ps((frame.mean() + WIRE_OVERHEAD_BYTES) * burst);
         let mut drawn = |flow| {
             let (to, _) = chooser.choose(stream);
             Flow {
@@ -89,23 +101,40 @@ impl ConstantRate {
                         Moving { place, to: flow.to.0 }
                     })
                     .collect();
-                Order::Queue { queue, flows }
+                Order::Queue {
+                    queue,
+                    flows,
+                    present: (0, 0),
+                }
             }
         };
-        Ok(Self { pace, frame, order })
+        Ok(Self {
+            pace,
+            frame,
+            burst,
+            left: burst,
+            order,
+        })
     }
 
     #[inline]
     pub(super) fn next(&mut self, stream: &mut Stream) -> Next {
         let bytes = self.frame.sample(stream);
+        let first = self.left == self.burst;
+        self.left -= 1;
+        let last = self.left == 0;
+        if last {
+            self.left = self.burst;
+        }
         match &mut self.order {
             Order::Cycle { flows, next, round } => {
                 let flow = flows[*next];
                 let at = round.ps.saturating_add(flow.phase);
-                *next += 1;
+                *next += usize::from(last);
                 if *next == flows.len() {
                     *next = 0;
-                    self.pace.advance(round, bytes + WIRE_OVERHEAD_BYTES);
+                    self.pace
+                        .advance(round, (bytes + WIRE_OVERHEAD_BYTES) * self.burst);
                 }
                 Next {
                     at,
@@ -113,14 +142,23 @@ impl ConstantRate {
                     to: Some(flow.to),
                 }
             }
-            Order::Queue { queue, flows } => {
-                // The queue holds every flow at all times; were it empty, time would be over.
-                let (at, flow) = queue.pop().unwrap_or((Instant::from_ps(u64::MAX), 0));
+            Order::Queue {
+                queue,
+                flows,
+                present,
+            } => {
+                if first {
+                    // The queue holds every other flow at all times; were it empty, time would be over.
+                    *present = queue.pop().map_or((u64::MAX, 0), |(at, flow)| (at.as_ps(), flow));
+                }
+                let (at, flow) = *present;
                 let moving = &mut flows[flow as usize];
                 self.pace.advance(&mut moving.place, bytes + WIRE_OVERHEAD_BYTES);
-                queue.push(Instant::from_ps(moving.place.ps), Phase::Control, 0, flow);
+                if last {
+                    queue.push(Instant::from_ps(moving.place.ps), Phase::Control, 0, flow);
+                }
                 Next {
-                    at: at.as_ps(),
+                    at,
                     bytes,
                     to: Some((moving.to, flow)),
                 }

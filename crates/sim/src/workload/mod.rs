@@ -181,13 +181,14 @@ impl Source {
                 frame_bytes,
                 rate_bps,
                 flows: count,
+                burst,
             } => {
                 flows = *count;
                 let pace = Pace::bytes("rate_bps", *rate_bps, ppm)?;
                 Kind::ConstantRate(ConstantRate::new(
                     frame_bytes,
                     pace,
-                    *count,
+                    (*count, *burst),
                     &chooser,
                     &mut stream,
                 )?)

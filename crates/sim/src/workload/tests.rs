@@ -55,6 +55,7 @@ fn constant_rate(frame_bytes: Law, rate_bps: f64, flows: u32) -> Workload {
         frame_bytes,
         rate_bps,
         flows,
+        burst: 1,
     };
     workload(To::Host(2), kind)
 }
@@ -159,6 +160,34 @@ fn phases_of_constant_rate_flows_spread_over_the_gap() {
         (mean - gap / 2.0).abs() < 3.29 * gap / 12_000_f64.sqrt(),
         "{mean}"
     );
+}
+
+#[test]
+fn a_flow_that_hands_over_several_frames_at_once_keeps_its_rate() {
+    let sizes = Law::Empirical(vec![(64.0, 7.0), (594.0, 4.0), (1_518.0, 1.0)]);
+    for law in [Law::Constant(980.0), sizes] {
+        let mut load = constant_rate(law, 3e6, 20);
+        if let WorkloadKind::ConstantRate { burst, .. } = &mut load.kind {
+            *burst = 5;
+        }
+        let frames: Vec<_> = source(&load, 4 * SECOND_PS, 1).collect();
+        assert!(in_order(&frames));
+        for flow in 0..20 {
+            let mine: Vec<_> = frames
+                .iter()
+                .copied()
+                .filter(|frame| frame.flow == flow)
+                .collect();
+            let bursts: Vec<_> = mine.chunks_exact(5).collect();
+            assert!(bursts.len() > 100);
+            for pair in bursts.windows(2) {
+                assert!(pair[0].iter().all(|frame| frame.at == pair[0][0].at));
+                let exact = wire_bits(pair[0]) / 3e6 * 1e12;
+                let gap = pair[1][0].at.as_ps() - pair[0][0].at.as_ps();
+                assert!((gap as f64 - exact).abs() < 2.0, "flow {flow}: {gap} {exact}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -346,6 +375,12 @@ fn impossible_workloads_name_their_field() {
         outstanding: 1,
     };
     let constant = |rate_bps, flows| constant_rate(Law::Constant(64.0), rate_bps, flows).kind;
+    let at_once = |burst| WorkloadKind::ConstantRate {
+        frame_bytes: Law::Constant(64.0),
+        rate_bps: 1e6,
+        flows: 1,
+        burst,
+    };
     for (kind, field) in [
         (bursty(Law::Geometric(9_000.0), 0.0), "load"),
         (bursty(Law::Geometric(9_000.0), 1.01), "load"),
@@ -353,6 +388,8 @@ fn impossible_workloads_name_their_field() {
         (bursty(Law::Geometric(0.0), 0.5), "burst_bytes"),
         (constant(0.0, 1), "rate_bps"),
         (constant(1e9, 0), "flows"),
+        (at_once(0), "burst"),
+        (at_once(10_001), "burst"),
         (on_off, "on"),
         (closed, "kind"),
     ] {

@@ -50,6 +50,7 @@ fn random_kind(r: &mut Stream) -> WorkloadKind {
             frame_bytes,
             rate_bps: 2e9,
             flows: 1 + r.below(4) as u32,
+            burst: 1,
         },
         3 => WorkloadKind::OnOff {
             frame_bytes,

@@ -22,6 +22,7 @@ fn full_rate(bytes: f64) -> WorkloadKind {
         frame_bytes: Law::Constant(bytes),
         rate_bps: 10e9,
         flows: 1,
+        burst: 1,
     }
 }
 
@@ -112,6 +113,7 @@ fn zero_loss_at_the_computed_headroom_and_loss_one_cell_below() {
             frame_bytes: Law::Constant(len as f64),
             rate_bps: 9.5e9,
             flows: 1,
+            burst: 1,
         };
         let mut back = workload(vec![1], Destination::Host(0), kind);
         back.marks = Marks {
@@ -243,6 +245,7 @@ fn a_paused_priority_leaves_the_others_alone() {
         frame_bytes: Law::Constant(bytes),
         rate_bps,
         flows: 1,
+        burst: 1,
     };
     let mut bulk = workload(vec![0, 1], Destination::Host(2), rate(1_500.0, 9e9));
     bulk.marks.pcp = Some(3);
@@ -276,6 +279,7 @@ fn pause_per_output_and_credits_lose_nothing_and_block_no_other_output() {
             frame_bytes: Law::Constant(1_500.0),
             rate_bps,
             flows: 1,
+            burst: 1,
         };
         s.workloads = vec![workload(vec![1, 2, 3], Destination::Host(0), kind(6e9))];
         for (from, to) in [(1, 2), (2, 3), (3, 1)] {
@@ -318,6 +322,7 @@ fn one_control_frame_returns_the_credit_of_several_outputs() {
             frame_bytes: Law::Constant(1_500.0),
             rate_bps: 9e9 / to.len() as f64,
             flows: 1,
+            burst: 1,
         };
         s.workloads = to
             .iter()

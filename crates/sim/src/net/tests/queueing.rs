@@ -119,6 +119,7 @@ fn backlogged_weighted_queues_share_the_line_by_weight() {
                 frame_bytes: Law::Constant(bytes),
                 rate_bps,
                 flows: 1,
+                burst: 1,
             };
             let mut w = workload(vec![if class == 2 { 0 } else { 1 }], Destination::Host(2), kind);
             w.class = class;
@@ -151,6 +152,7 @@ fn a_shaped_port_sends_its_rate_and_never_more() {
         frame_bytes: Law::Constant(1_000.0),
         rate_bps: 8e9,
         flows: 3,
+        burst: 1,
     };
     scenario.workloads = vec![workload(vec![0], Destination::Host(1), kind)];
     let o = outcome(&scenario, 1);
