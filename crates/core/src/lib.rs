@@ -9,7 +9,8 @@
 //! * [`classifier`]: rules over frame fields, compiled, first match wins;
 //! * [`meter`]: RFC 2697 and RFC 2698 three-colour markers;
 //! * [`shaper`]: exact token buckets in integer picoseconds;
-//! * [`manager`]: queues, the tree, live reconfiguration.
+//! * [`manager`]: queues, the tree, live reconfiguration;
+//! * [`cbq`]: class-based queueing as Linux 2.2 had it, beside it.
 //!
 //! The rules that every answer follows are written out in `docs/traffic-manager.md`; the slow reference model in
 //! `tests/` is built from that page and shares no code with this crate.
@@ -17,6 +18,7 @@
 extern crate alloc;
 
 pub mod api;
+pub mod cbq;
 pub mod classifier;
 pub mod key;
 pub mod manager;
