@@ -45,14 +45,16 @@ pub struct Calls {
 /// The side that sends data of a TCP connection.
 #[derive(Debug)]
 pub(crate) struct TcpSender {
-    machine: Sender,
+    pub(crate) machine: Sender,
     flow: u32,
     /// Bytes of a frame beside the TCP payload.
     header_bytes: u32,
     mss_bytes: u32,
-    start: u64,
+    pub(crate) start: u64,
     stop: u64,
     wake: u64,
+    /// The pipe whose messages it carries; [`NIL`]: a bulk transfer.
+    pipe: u32,
 }
 
 /// The side that takes them.
@@ -66,6 +68,8 @@ pub(crate) struct TcpReceiver {
     pub(crate) before_warmup: u64,
     /// Index of the workload.
     pub(crate) workload: u32,
+    /// The pipe whose messages it carries; [`NIL`]: a bulk transfer.
+    pipe: u32,
 }
 
 /// One end of a TCP connection.
@@ -93,6 +97,7 @@ impl Endpoint {
             start: span.0,
             stop: span.1,
             wake: span.0,
+            pipe: NIL,
         }))
     }
 
@@ -105,7 +110,20 @@ impl Endpoint {
             wake: NEVER,
             before_warmup: 0,
             workload,
+            pipe: NIL,
         }))
+    }
+
+    /// The same end, of a pipe: the application writes message by message.
+    pub(crate) fn of_pipe(mut self, pipe: u32) -> Self {
+        match &mut self {
+            Self::Sender(s) => {
+                s.machine = s.machine.clone().fed_by_application();
+                s.pipe = pipe;
+            }
+            Self::Receiver(r) => r.pipe = pipe,
+        }
+        self
     }
 }
 
@@ -171,10 +189,14 @@ impl Host {
         if ctx.now <= ctx.warmup {
             r.before_warmup = r.machine.delivered_bytes();
         }
+        let (pipe, in_order) = (r.pipe, r.machine.delivered_bytes());
         if let Some(ack) = ack {
             self.acknowledge(ctx, endpoint, ack);
         }
         self.arm(ctx, endpoint);
+        if pipe != NIL {
+            self.read_stream(ctx, pipe, in_order);
+        }
     }
 
     fn acknowledge(&mut self, ctx: &mut Context, endpoint: u32, ack: Ack) {
@@ -200,7 +222,11 @@ impl Host {
             return;
         };
         s.machine.on_ack(now, &ack);
+        let (pipe, acknowledged, room) = (s.pipe, s.machine.acknowledged(), s.machine.has_room());
         self.send_segments(ctx, endpoint);
+        if pipe != NIL {
+            self.stream_acknowledged(ctx, pipe, acknowledged, room);
+        }
     }
 
     /// A TCP timer may be due.
@@ -228,7 +254,7 @@ impl Host {
     }
 
     /// Hands down whatever the connection may send.
-    fn send_segments(&mut self, ctx: &mut Context, endpoint: u32) {
+    pub(crate) fn send_segments(&mut self, ctx: &mut Context, endpoint: u32) {
         let now = ctx.instant();
         let unit = self.bus_tx.as_ref().map_or(0, |bus| bus.transfer_bytes_max());
         loop {

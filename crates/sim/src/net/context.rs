@@ -6,6 +6,7 @@ use super::event::Event;
 use super::flow::{Carried, Flow, Hop};
 use super::frame::{Control, Frame, NIL};
 use super::line::Line;
+use super::messages::Pipe;
 use super::routing::Routing;
 use crate::engine::slab::Slab;
 use crate::engine::{EventQueue, Phase};
@@ -35,6 +36,8 @@ pub(crate) struct Context {
     pub(crate) shared: Slab<Shared>,
     pub(crate) segments: Slab<DataSegment>,
     pub(crate) acks: Slab<Ack>,
+    /// Ways for messages between hosts.
+    pub(crate) pipes: Vec<Pipe>,
     /// Intended instants of requests that are not answered yet.
     pub(crate) calls: Slab<u64>,
     pub(crate) lines: Vec<Line>,
@@ -81,7 +84,7 @@ impl Context {
             return;
         };
         let leaves = self.leaves_of(&frame);
-        self.forget_tag(&frame);
+        self.forget_tag(&frame, node, leaves);
         self.collector
             .lose(&mut self.flows, &frame, cause, node, leaves, self.warmup);
     }
@@ -114,7 +117,7 @@ impl Context {
     }
 
     /// Gives back what a transport kept for a frame.
-    fn forget_tag(&mut self, frame: &Frame) {
+    fn forget_tag(&mut self, frame: &Frame, node: u32, leaves: u64) {
         use super::flow::Meaning;
         match self.flows.get(frame.flow as usize).map(|f| f.meaning) {
             Some(Meaning::Data) => {
@@ -123,6 +126,7 @@ impl Context {
             Some(Meaning::Ack) => {
                 let _ = self.acks.remove(frame.tag);
             }
+            Some(Meaning::Datagram) => self.datagram_lost(frame, node, leaves),
             Some(Meaning::Request | Meaning::Response) => {
                 let _ = self.calls.remove(frame.tag);
             }

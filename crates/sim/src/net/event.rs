@@ -76,6 +76,18 @@ pub(crate) enum Event {
         /// Index among the host's requesters.
         requester: u16,
     },
+    /// A message of a talker is due.
+    Talk {
+        /// Node of the host.
+        host: u32,
+        /// Index among the host's talkers.
+        talker: u16,
+    },
+    /// A frame of a pipe left its host: a write may go on.
+    Pipe {
+        /// Index of the pipe.
+        pipe: u32,
+    },
     /// A timer of a TCP endpoint.
     Timer {
         /// Node of the host.

@@ -24,6 +24,8 @@ pub(crate) enum Meaning {
     Data,
     /// TCP acknowledgement; `owner` is the connection.
     Ack,
+    /// A datagram, or a fragment of one; `owner` is the pipe.
+    Datagram,
 }
 
 /// One flow: two cache lines, of which the second is touched at deliveries alone.

@@ -12,6 +12,7 @@ use super::bus::Bus;
 use super::context::Context;
 use super::event::Event;
 use super::flow::Meaning;
+use super::messages::talker::Talker;
 use super::frame::{CONTROL_BIT, Frame, NIL};
 use super::script::Action;
 use super::transmitter::{Started, Transmitter};
@@ -124,6 +125,7 @@ pub(crate) struct Host {
     pub(crate) down: VecDeque<(u64, u32)>,
     pub(crate) requesters: Vec<Requester>,
     pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) talkers: Vec<Talker>,
     pub(crate) obeys_pause: bool,
     pub(crate) reaction_ps: u64,
     pub(crate) receive_buffer_bytes: u64,
@@ -499,6 +501,7 @@ impl Host {
             Meaning::Response => self.answered(ctx, owner, frame.tag),
             Meaning::Data => self.take_segment(ctx, owner, &frame),
             Meaning::Ack => self.take_ack(ctx, owner, frame.tag),
+            Meaning::Datagram => self.take_datagram(ctx, owner, &frame),
         }
     }
 

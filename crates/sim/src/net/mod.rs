@@ -7,6 +7,7 @@
 //! * `selection`: what chooses the egress's next frame: a traffic manager or a FIFO;
 //! * `memory`, `flow_control`, `switch`: the shared-memory switch;
 //! * `bus`, `host`, `application`: the end station;
+//! * `messages`: what carries whole messages between hosts, and who writes them;
 //! * `flow`, `routing`: flows and their paths;
 //! * `estimate`: what a run will take;
 //! * `build`, `sources`, `simulation`: a scenario made into nodes, and the loop that runs it.
@@ -25,6 +26,7 @@ mod gates;
 mod host;
 pub(crate) mod line;
 mod memory;
+pub(crate) mod messages;
 mod port;
 mod refusal;
 mod routing;

@@ -4,6 +4,7 @@ use super::Node;
 use super::build::{Built, build};
 use super::context::Context;
 use super::event::Event;
+use super::frame::NIL;
 use super::line;
 use super::refusal::Refusal;
 use super::script::Scripted;
@@ -192,6 +193,12 @@ impl Simulation<'_> {
                 let next = ctx.now.saturating_add(ctx.collector.interval.max(1));
                 ctx.push(next, Phase::Control, 0, Event::Sample);
             }
+            Event::Pipe { pipe } => {
+                let from = ctx.pipes.get(pipe as usize).map_or(NIL, |p| p.from);
+                if let Some(Node::Host(host)) = self.nodes.get_mut(from as usize) {
+                    host.pipe_due(ctx, pipe);
+                }
+            }
             Event::Source { host, .. }
             | Event::BusTransmit { host }
             | Event::BusArrival { host }
@@ -199,6 +206,7 @@ impl Simulation<'_> {
             | Event::Deliver { host }
             | Event::Submit { host }
             | Event::Begin { host, .. }
+            | Event::Talk { host, .. }
             | Event::Timer { host, .. } => {
                 let Node::Host(host) = &mut self.nodes[host as usize] else {
                     return;
@@ -211,6 +219,7 @@ impl Simulation<'_> {
                     Event::Deliver { .. } => host.deliver_due(ctx),
                     Event::Submit { .. } => host.submit_due(ctx),
                     Event::Begin { requester, .. } => host.begin_due(ctx, u32::from(requester)),
+                    Event::Talk { talker, .. } => host.talk_due(ctx, talker),
                     Event::Timer { endpoint, .. } => host.timer_due(ctx, endpoint),
                     _ => {}
                 }

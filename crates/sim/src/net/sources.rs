@@ -7,6 +7,7 @@ use super::event::Event;
 use super::flow::{FlowSpec, Meaning, TCP_PROTOCOL, UDP_PROTOCOL, reverse};
 use super::frame::NIL;
 use super::host::Sending;
+use super::messages::talker::start_talker;
 use super::refusal::Refusal;
 use crate::engine::{Phase, Stream};
 use crate::transport::TCP_HEADER_BYTES;
@@ -74,6 +75,7 @@ pub(crate) fn start_workload(
         match &workload.kind {
             WorkloadKind::RequestResponse { .. } => start_calls(workload, index, sender, stream, nodes, ctx)?,
             WorkloadKind::TcpBulk { .. } => start_tcp(workload, index, sender, stream, nodes, ctx)?,
+            WorkloadKind::Messages { .. } => start_talker(workload, index, sender, stream, nodes, ctx)?,
             _ => start_source(scenario, index, sender, stream, nodes, ctx)?,
         }
         if let Some(Node::Host(host)) = nodes.get(sender)
@@ -82,6 +84,7 @@ pub(crate) fn start_workload(
                 .len()
                 .max(host.requesters.len())
                 .max(host.endpoints.len())
+                .max(host.talkers.len())
                 >= PER_HOST_MAX
         {
             return Err(Refusal::new(
@@ -153,7 +156,7 @@ fn start_source(
 }
 
 /// Draws where a connection goes.
-fn draw(workload: &Workload, sender: usize, stream: &mut Stream) -> u32 {
+pub(crate) fn draw(workload: &Workload, sender: usize, stream: &mut Stream) -> u32 {
     if let Destination::Skewed { host, probability } = workload.to
         && host != sender
         && stream.chance(probability)
@@ -170,7 +173,7 @@ fn draw(workload: &Workload, sender: usize, stream: &mut Stream) -> u32 {
     all.get(place).map_or(NIL, |&h| h as u32)
 }
 
-fn unreachable(workload: &Workload) -> Refusal {
+pub(crate) fn unreachable(workload: &Workload) -> Refusal {
     Refusal::new(
         format!("workload {}", workload.name),
         "to",

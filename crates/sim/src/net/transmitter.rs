@@ -489,7 +489,7 @@ impl Transmitter {
         if ecn_marked {
             frame.ecn = Ecn::Marked;
         }
-        let queued = frame.queued;
+        let (queued, tag, flow_index) = (frame.queued, frame.tag, frame.flow);
         frame.hop = ctx.hops[frame.hop as usize].next;
         frame.chain = NIL;
         frame.charged = 0;
@@ -514,7 +514,12 @@ impl Transmitter {
         match direct {
             // Nobody can tell when this delivery is counted: the sink only counts.
             Some(stack_ps) if meaning == Meaning::Sink => ctx.count_delivery(handle, last_bit_in + stack_ps),
-            _ => line::launch(ctx, self.line, handle, last_bit_in),
+            _ => {
+                if meaning == Meaning::Datagram && self.source {
+                    ctx.datagram_leaves(flow_index, len, tag);
+                }
+                line::launch(ctx, self.line, handle, last_bit_in);
+            }
         }
         if let Some(output) = spent {
             self.pause(ctx, 1 << (output & 63), NEVER);

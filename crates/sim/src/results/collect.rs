@@ -7,6 +7,7 @@
 use crate::net::application::Calls;
 use crate::net::flow::Flow;
 use crate::net::frame::{Control, Frame};
+use super::messages::MessageCounters;
 use clearway_core::RefuseReason;
 use clearway_metrics::histogram::Histogram;
 
@@ -132,6 +133,8 @@ pub(crate) struct Collector {
     pub(crate) packet_hops: u64,
     /// Calls of each workload.
     pub(crate) calls: Vec<Calls>,
+    /// Messages of each workload.
+    pub(crate) messages: MessageCounters,
     /// Round trips that are kept one by one, at most.
     pub(crate) samples_max: usize,
     /// XOFF, XON and credits, in order of time; the first [`MARKS_MAX`].

@@ -89,6 +89,12 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
         d.words(call.calls.samples.iter().copied());
     }
     d.words(outcome.tcp.iter().map(|t| t.delivered_bytes));
+    for result in &outcome.messages {
+        let m = &result.messages;
+        d.words([m.posted, m.posted_bytes, m.delivered, m.lost, m.window, m.window_bytes]);
+        d.histogram(&m.one_way);
+        d.histogram(&m.round_trips);
+    }
     d.words(outcome.series.times_ps.iter().copied());
     for line in &outcome.series.lines {
         d.words(line.values.iter().copied());

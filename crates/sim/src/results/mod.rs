@@ -5,14 +5,16 @@
 
 pub(crate) mod collect;
 mod digest;
+pub(crate) mod messages;
 mod outcome;
 mod rows;
 mod series;
 
 pub use crate::net::{Calls, FlowCounters, Progress};
 pub use collect::{CAUSES, Cause, ClassCounters, FlowControlMark, Totals};
+pub use messages::Messages;
 pub use outcome::{
-    CallResult, ClassResult, EngineStats, FlowResult, HostResult, Outcome, PortResult, QueueResult,
+    CallResult, ClassResult, EngineStats, FlowResult, HostResult, MessageResult, Outcome, PortResult, QueueResult,
     SwitchResult, TcpResult,
 };
 pub use series::{Series, SeriesLine};

@@ -2,7 +2,7 @@
 
 use super::collect::{CAUSES, ClassCounters, FlowControlMark, Totals};
 use super::series::{Series, port_name};
-use super::{Calls, FlowCounters, digest, rows};
+use super::{Calls, FlowCounters, Messages, digest, rows};
 use crate::net::application::Endpoint;
 use crate::net::context::Context;
 use crate::net::selection::{QueueState, Selection};
@@ -39,6 +39,8 @@ pub struct Outcome {
     pub calls: Vec<CallResult>,
     /// By workload of TCP connections.
     pub tcp: Vec<TcpResult>,
+    /// By workload that sent messages.
+    pub messages: Vec<MessageResult>,
     /// Samples over time.
     pub series: Series,
     /// Flow-control frames over time, where series are sampled; the first 65,536.
@@ -155,6 +157,15 @@ pub struct TcpResult {
     pub connections: u32,
     /// Bytes that reached applications in order after the warm-up.
     pub delivered_bytes: u64,
+}
+
+/// Messages of one workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageResult {
+    /// Name of the workload.
+    pub workload: String,
+    /// What became of them.
+    pub messages: Messages,
 }
 
 /// The engine's own count.
@@ -286,6 +297,14 @@ impl Outcome {
                 counters: flow.counters,
                 latency: histograms.next(),
             });
+        let mut counted = std::mem::take(&mut collector.messages);
+        let messages = (0..).zip(&scenario.workloads).filter_map(|(index, workload)| {
+            counted.take(index).map(|messages| MessageResult {
+                workload: workload.name.clone(),
+                messages,
+            })
+        });
+        let messages = messages.collect();
         let calls = scenario
             .workloads
             .iter()
@@ -324,6 +343,7 @@ impl Outcome {
             hosts: host_results,
             calls: calls.collect(),
             tcp: tcp.collect(),
+            messages,
             series,
             marks: collector.marks,
             engine: EngineStats {

@@ -4,7 +4,7 @@
 //! warm-up and delivered before the end; loss stands beside it.
 
 use super::collect::{Cause, Totals};
-use super::{ClassResult, Outcome, PortResult};
+use super::{ClassResult, Messages, Outcome, PortResult};
 use clearway_metrics::Row;
 use clearway_metrics::histogram::Histogram;
 
@@ -191,6 +191,37 @@ impl Writer<'_> {
     }
 }
 
+impl Writer<'_> {
+    fn messages(&mut self, workload: &str, m: &Messages) {
+        let about = |population| About {
+            scope: "workload",
+            name: workload,
+            population,
+        };
+        let posted = about("messages posted after warm-up");
+        self.add(posted, ("messages_posted", "sum", "1", "-"), m.posted as f64);
+        self.add(posted, ("messages_delivered", "sum", "1", "-"), m.delivered as f64);
+        self.add(
+            about("all messages"),
+            ("messages_lost", "sum", "1", "-"),
+            m.lost as f64,
+        );
+        let window = about("messages delivered after warm-up");
+        let (count, bits) = (m.window as f64, m.window_bytes as f64 * 8.0);
+        let seconds = self.seconds;
+        self.add(window, ("message_rate", "mean", "message/s", "-"), count / seconds);
+        self.add(
+            window,
+            ("message_throughput", "mean", "bit/s", "payload"),
+            bits / seconds,
+        );
+        self.latency(posted, "one_way", &m.one_way);
+        if m.round_trips.count() > 0 {
+            self.latency(about("all answered messages"), "message_round_trip", &m.round_trips);
+        }
+    }
+}
+
 /// All rows of an outcome.
 pub(super) fn of(outcome: &Outcome, run: &str) -> Vec<Row> {
     let measured_ps = (outcome.measured().as_ps() as f64).max(1.0);
@@ -325,6 +356,9 @@ pub(super) fn of(outcome: &Outcome, run: &str) -> Vec<Row> {
                 max.map_or(0.0, |&v| v as f64) / SECOND_PS,
             );
         }
+    }
+    for result in &outcome.messages {
+        w.messages(&result.workload, &result.messages);
     }
     for tcp in &outcome.tcp {
         let about = About {

@@ -16,6 +16,8 @@ pub enum CongestionControl {
 #[derive(Clone, Copy, Debug)]
 pub struct NewReno {
     cwnd: u64,
+    /// The window to start again from after an idle time.
+    initial: u64,
     ssthresh: u64,
     counted: u64,
     mss: u64,
@@ -43,6 +45,7 @@ impl CongestionControl {
         let cwnd = initial_window(mss, initial_segments.max(1)).min(cwnd_max);
         Self::NewReno(NewReno {
             cwnd,
+            initial: cwnd,
             ssthresh: u64::MAX,
             counted: 0,
             mss,
@@ -80,6 +83,13 @@ impl CongestionControl {
     #[must_use]
     pub const fn ssthresh(&self) -> u64 {
         self.state().ssthresh
+    }
+
+    /// Sending begins again after an idle time longer than the retransmission timeout (RFC 5681 4.1).
+    pub fn restart(&mut self) {
+        match self {
+            Self::NewReno(s) => s.cwnd = s.cwnd.min(s.initial),
+        }
     }
 
     /// An acknowledgement of `acked` new bytes outside loss recovery.

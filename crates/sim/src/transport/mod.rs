@@ -16,6 +16,7 @@ mod exchange_tests;
 #[cfg(test)]
 mod path_tests;
 mod ranges;
+pub mod rdma;
 pub mod receiver;
 #[cfg(test)]
 mod recovery_tests;

@@ -65,6 +65,12 @@ pub struct Sender {
     high_data: u64,
     /// Byte after the last to send; `u64::MAX` for an endless stream.
     stream_end: u64,
+    /// Byte after the last that the application has written.
+    written: u64,
+    /// The application writes piece by piece, so that the window is not always what limits the sender.
+    app_limited: bool,
+    /// When data was sent last.
+    sent_at: Instant,
     /// Right edge of the receiver's window.
     edge: u64,
     /// Largest window the receiver ever offered.
@@ -127,6 +133,9 @@ impl Sender {
             next: 0,
             high_data: 0,
             stream_end: bytes.unwrap_or(u64::MAX),
+            written: bytes.unwrap_or(u64::MAX),
+            app_limited: false,
+            sent_at: start,
             edge: window,
             window_seen: window,
             send_buffer,
@@ -170,6 +179,34 @@ impl Sender {
             send_syn: true,
             ..Self::new(settings, start, bytes)
         }
+    }
+
+    /// The same connection with an application that writes by [`supply`](Self::supply): nothing is there to send yet,
+    /// and the stream has no end.
+    #[must_use]
+    pub const fn fed_by_application(mut self) -> Self {
+        self.stream_end = u64::MAX;
+        self.written = 0;
+        self.app_limited = true;
+        self
+    }
+
+    /// The application has written `bytes` more. What the send buffer has no room for waits outside it; see
+    /// [`has_room`](Self::has_room). Call [`poll_transmit`](Self::poll_transmit) then.
+    pub const fn supply(&mut self, bytes: u64) {
+        self.written = self.written.saturating_add(bytes);
+    }
+
+    /// True where the send buffer holds everything written and has room for a byte more: a blocking write would begin.
+    #[must_use]
+    pub const fn has_room(&self) -> bool {
+        self.written - self.una < self.send_buffer
+    }
+
+    /// Bytes acknowledged in order, from the first of the connection.
+    #[must_use]
+    pub const fn acknowledged(&self) -> u64 {
+        self.una
     }
 
     /// When [`on_timer`](Self::on_timer) is due; none while nothing is. The instant mostly moves later: a caller may

@@ -3,5 +3,6 @@
 mod conservation;
 mod exact;
 mod flow_control;
+mod messages;
 mod queueing;
 mod scenarios;

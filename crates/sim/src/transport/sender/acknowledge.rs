@@ -39,7 +39,7 @@ impl Sender {
         }
         match self.phase {
             Phase::Open => {
-                if acked > 0 && !echoed {
+                if acked > 0 && !echoed && self.used_its_window(flight_before) {
                     self.congestion.on_ack(acked);
                 }
                 if duplicate {
@@ -141,6 +141,20 @@ impl Sender {
         self.dup_acks = 0;
         if self.phase == Phase::Open {
             self.limited = 0;
+        }
+    }
+
+    /// False where the application, not the window, limited what was outstanding: such a window may not grow (RFC 9438
+    /// 5.8, RFC 5681 3.1 in spirit). In slow start half the window is enough, as in Linux.
+    const fn used_its_window(&self, flight: u64) -> bool {
+        if !self.app_limited {
+            return true;
+        }
+        let cwnd = self.congestion.cwnd();
+        if cwnd < self.congestion.ssthresh() {
+            cwnd < 2 * flight
+        } else {
+            cwnd < flight + self.mss
         }
     }
 

@@ -103,9 +103,12 @@ impl Sender {
 
     /// New data within every window, in pieces of whole segments.
     fn transmit_new(&mut self, now: Instant) -> Option<DataSegment> {
-        let left = self.stream_end - self.next;
+        let left = self.written - self.next;
         if left == 0 {
             return None;
+        }
+        if self.app_limited {
+            self.restart_after_idle(now);
         }
         let outstanding = self.next - self.una;
         let mut cwnd = self.congestion.cwnd();
@@ -180,7 +183,16 @@ impl Sender {
         }
     }
 
+    /// A window that has not been used for a retransmission timeout says nothing about the path any more (RFC 5681
+    /// 4.1).
+    fn restart_after_idle(&mut self, now: Instant) {
+        if self.high_data == self.una && now.saturating_since(self.sent_at) > self.rtt.rto() {
+            self.congestion.restart();
+        }
+    }
+
     fn emit_new(&mut self, now: Instant, len: u64) -> DataSegment {
+        self.sent_at = now;
         let seq = self.next;
         let end = seq + len;
         self.next = end;

@@ -1,0 +1,290 @@
+//! Messages: whole units of the application's data, carried by a transport from one host to another.
+//!
+//! A *pipe* carries messages one way between two hosts, or from one host to a group: a TCP connection, an iWARP stream
+//! in one, a RoCE queue pair, or UDP datagrams. Whoever writes calls [`Host::post`]; when the last byte of a message is
+//! at the far application its [`Reader`] gets it, with the tag that the writer gave. A [`Writer`] may ask to hear when the
+//! pipe has room again (a blocking write returns) or when a message is complete (an acknowledged write).
+//!
+//! The record of each message lives in the pipe, which both hosts reach through the context: what a receiver would find
+//! out by reading the application's own framing is looked up there. A pipe and its answers' pipe are two connections,
+//! so that acknowledgements do not ride on the other direction's data.
+//!
+//! Left out: messages that share a connection out of order, partial reads, connections that close.
+
+mod datagram;
+mod stream;
+pub(crate) mod talker;
+
+use super::Node;
+use super::context::Context;
+use super::event::Event;
+use super::flow::{FlowSpec, Meaning, TCP_PROTOCOL, UDP_PROTOCOL, reverse};
+use super::frame::NIL;
+use super::host::Host;
+use super::refusal::Refusal;
+use crate::engine::Phase;
+use crate::transport::TCP_HEADER_BYTES;
+use crate::workload::Destination as To;
+use clearway_policy::scenario::MessageTransport;
+use datagram::Datagrams;
+use std::collections::VecDeque;
+use stream::Stream;
+
+/// Who gets a message at the host where it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// It is counted.
+    Sink,
+    /// It answers a message of this talker of the host.
+    Caller(u32),
+    /// It is answered with so many bytes over the pipe's way back.
+    Responder(u32),
+    /// A storage node or one of its clients.
+    Storage,
+    /// An event builder or one of its sources.
+    EventBuilder,
+}
+
+/// Who hears at the sending host of what became of its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// Nobody.
+    Nobody,
+    /// This talker of the host.
+    Talker(u32),
+    /// A storage node or one of its clients.
+    Storage,
+    /// An event builder or one of its sources.
+    EventBuilder,
+}
+
+/// What the writer hears of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// Nothing.
+    Nothing,
+    /// That the pipe has room again, after [`Host::has_room`] said that it had none.
+    Room,
+    /// Each message that is complete: acknowledged by the far end, or, over UDP, on the wire.
+    Complete,
+}
+
+/// What a pipe is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PipeSpec<'a> {
+    /// Index of the workload: its marks, class and counters.
+    pub(crate) workload: u32,
+    /// Sending host.
+    pub(crate) from: u32,
+    /// Receiving host; several for a group, which only UDP reaches.
+    pub(crate) to: &'a [u32],
+    pub(crate) transport: &'a MessageTransport,
+    pub(crate) reader: Reader,
+    pub(crate) writer: Writer,
+    pub(crate) notice: Notice,
+    /// When its connection opens, picoseconds.
+    pub(crate) start: u64,
+}
+
+/// One message on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    /// The writer's word.
+    pub(crate) tag: u64,
+    /// Payload bytes.
+    pub(crate) bytes: u64,
+    /// When it was handed to the pipe, picoseconds.
+    pub(crate) posted_at: u64,
+}
+
+/// A way for messages from one host to another.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    pub(crate) workload: u32,
+    /// Sending host.
+    pub(crate) from: u32,
+    /// Receiving host; the first of a group.
+    pub(crate) to: u32,
+    /// The pipe that answers go back by, if any.
+    pub(crate) back: u32,
+    pub(crate) reader: Reader,
+    pub(crate) writer: Writer,
+    notice: Notice,
+    /// The writer was told that there is no room.
+    room_wanted: bool,
+    carrier: Carrier,
+}
+
+/// What carries a pipe's messages.
+#[derive(Debug)]
+enum Carrier {
+    Stream(Stream),
+    Datagrams(Datagrams),
+}
+
+/// Opens a pipe.
+pub(crate) fn open_pipe(nodes: &mut [Node], ctx: &mut Context, spec: &PipeSpec<'_>) -> Result<u32, Refusal> {
+    let item = || format!("workload {}", spec.workload);
+    let refuse = |problem: &str| Err(Refusal::new(item(), "to", problem));
+    let &[to, ..] = spec.to else {
+        return refuse("is nobody: a message goes to a host");
+    };
+    let pipe = ctx.pipes.len() as u32;
+    let carrier = match spec.transport {
+        MessageTransport::Udp { mtu_bytes } => match Datagrams::open(ctx, spec, pipe, *mtu_bytes) {
+            Some(datagrams) => Carrier::Datagrams(datagrams),
+            None => return refuse("cannot be reached by one path"),
+        },
+        _ if spec.to.len() > 1 => return refuse("is a group: only UDP reaches one"),
+        MessageTransport::Tcp(tcp) | MessageTransport::Iwarp(tcp) => {
+            let framed = matches!(spec.transport, MessageTransport::Iwarp(_));
+            match Stream::open(nodes, ctx, spec, pipe, tcp, framed) {
+                Some(stream) => Carrier::Stream(stream),
+                None => return refuse("cannot be reached by one path"),
+            }
+        }
+        MessageTransport::Roce(_) => return refuse("needs another transport: RoCE carries no messages yet"),
+    };
+    ctx.pipes.push(Pipe {
+        workload: spec.workload,
+        from: spec.from,
+        to,
+        back: NIL,
+        reader: spec.reader,
+        writer: spec.writer,
+        notice: spec.notice,
+        room_wanted: false,
+        carrier,
+    });
+    Ok(pipe)
+}
+
+impl Host {
+    /// Hands a message to a pipe that begins at this host. The tag is the caller's word; both ends see it.
+    ///
+    /// To be called while the host handles an event: it looks at its transmitter afterwards.
+    pub(crate) fn post(&mut self, ctx: &mut Context, pipe: u32, bytes: u64, tag: u64) {
+        let Some(p) = ctx.pipes.get(pipe as usize) else {
+            return;
+        };
+        debug_assert_eq!(p.from, self.node, "a pipe is written at the host where it begins");
+        let message = Message {
+            tag,
+            bytes: bytes.max(1),
+            posted_at: ctx.now,
+        };
+        let receivers = match &p.carrier {
+            Carrier::Stream(_) => 1,
+            Carrier::Datagrams(d) => d.receivers(),
+        };
+        ctx.collector
+            .messages
+            .post(p.workload, &message, receivers, ctx.warmup);
+        match p.carrier {
+            Carrier::Stream(_) => self.write_stream(ctx, pipe, message),
+            Carrier::Datagrams(_) => self.write_datagrams(ctx, pipe, message),
+        }
+    }
+
+    /// True where a blocking write to the pipe would begin now. Where it says no, the writer hears of room later, if it
+    /// asked to.
+    pub(crate) fn has_room(&mut self, ctx: &mut Context, pipe: u32) -> bool {
+        let Some(p) = ctx.pipes.get_mut(pipe as usize) else {
+            return false;
+        };
+        let room = match &p.carrier {
+            Carrier::Stream(s) => self.stream_has_room(s),
+            Carrier::Datagrams(d) => d.has_room(),
+        };
+        p.room_wanted = !room;
+        room
+    }
+
+    /// The pipe has room again, if somebody waits for it.
+    fn tell_room(&mut self, ctx: &mut Context, pipe: u32) {
+        let Some(p) = ctx.pipes.get_mut(pipe as usize) else {
+            return;
+        };
+        if !p.room_wanted || p.notice != Notice::Room {
+            return;
+        }
+        p.room_wanted = false;
+        match p.writer {
+            Writer::Talker(talker) => self.talk_on(ctx, talker, pipe),
+            Writer::Nobody | Writer::Storage | Writer::EventBuilder => {}
+        }
+    }
+
+    /// A message of this host's is complete, if somebody wants to know.
+    #[expect(
+        clippy::unused_self,
+        reason = "the writers that ask for it are methods of the host"
+    )]
+    fn tell_complete(&mut self, ctx: &mut Context, pipe: u32, _message: &Message) {
+        let Some(p) = ctx.pipes.get(pipe as usize) else {
+            return;
+        };
+        match p.writer {
+            Writer::Talker(_) | Writer::Nobody | Writer::Storage | Writer::EventBuilder => {}
+        }
+    }
+
+    /// A whole message is at this host's application.
+    fn read_message(&mut self, ctx: &mut Context, pipe: u32, message: &Message) {
+        let Some(p) = ctx.pipes.get(pipe as usize) else {
+            return;
+        };
+        let (workload, reader, back) = (p.workload, p.reader, p.back);
+        ctx.collector
+            .messages
+            .deliver(workload, message, ctx.now, ctx.warmup);
+        match reader {
+            Reader::Sink => {}
+            Reader::Caller(talker) => self.take_reply(ctx, talker, message),
+            Reader::Responder(bytes) => self.post(ctx, back, u64::from(bytes), message.tag),
+            Reader::Storage | Reader::EventBuilder => {}
+        }
+    }
+}
+
+/// A flow of a pipe's frames, from its sender to its receivers.
+fn flow_spec<'a>(
+    ctx: &Context,
+    spec: &PipeSpec<'a>,
+    protocol: u8,
+    meaning: Meaning,
+    owner: u32,
+    transport_bytes: u32,
+) -> Option<FlowSpec<'a>> {
+    let carried = ctx.carried.get(spec.workload as usize)?;
+    let &[to, ..] = spec.to else { return None };
+    let to = if spec.to.len() > 1 {
+        To::Multicast
+    } else {
+        To::Host(to)
+    };
+    Some(FlowSpec {
+        from: spec.from,
+        to: spec.to,
+        key: carried.key(spec.workload, spec.from, to, protocol),
+        class: carried.class,
+        meaning,
+        owner,
+        overhead: u16::try_from(carried.network_bytes() + transport_bytes).unwrap_or(u16::MAX),
+        reply_bytes: 0,
+        spread: false,
+        workload: spec.workload,
+    })
+}
+
+/// The records of messages whose last byte is below `end`, in order.
+type Ends = VecDeque<(u64, Message)>;
+
+/// Takes the first of them that ends at `reached` or before.
+fn next_below(ends: &mut Ends, reached: u64) -> Option<Message> {
+    if ends.front()?.0 <= reached {
+        ends.pop_front().map(|(_, message)| message)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,189 @@
+//! Messages over each transport: exact one-way times, closed loops, streams at the line's rate, loss.
+
+use super::scenarios::*;
+use crate::results::Messages;
+use clearway_core::Duration;
+use clearway_policy::scenario::{
+    Destination, Law, MessagePattern, MessageTransport, Scenario, TcpSettings, WorkloadKind,
+};
+
+const UDP: MessageTransport = MessageTransport::Udp { mtu_bytes: 1_500 };
+
+fn tcp() -> MessageTransport {
+    MessageTransport::Tcp(TcpSettings::default())
+}
+
+fn iwarp() -> MessageTransport {
+    MessageTransport::Iwarp(TcpSettings::default())
+}
+
+fn messages(
+    transport: MessageTransport,
+    bytes: f64,
+    reply_bytes: u32,
+    pattern: MessagePattern,
+) -> WorkloadKind {
+    WorkloadKind::Messages {
+        transport,
+        message_bytes: Law::Constant(bytes),
+        reply_bytes,
+        pattern,
+    }
+}
+
+fn pair(kind: WorkloadKind, ms: u64) -> Scenario {
+    let mut scenario = star(2, Duration::from_ms(ms));
+    scenario.warmup = Duration::from_us(200);
+    scenario.workloads = vec![workload(vec![0], Destination::Host(1), kind)];
+    scenario
+}
+
+fn counted(scenario: &Scenario) -> Messages {
+    let outcome = outcome(scenario, 1);
+    outcome.messages[0].messages.clone()
+}
+
+const SLOW: MessagePattern = MessagePattern::Rate {
+    per_second: 1e4,
+    poisson: false,
+};
+
+/// Two store-and-forward hops: a frame begins the second when it is in and the one before has left.
+fn one_way_ps(frames: &[u64]) -> u64 {
+    let (mut first_free, mut second_free, mut done) = (0, 0, 0);
+    for frame in frames {
+        let start = second_free.max(first_free + frame + 8);
+        first_free += frame + 20;
+        second_free = start + frame + 20;
+        done = start + frame + 8;
+    }
+    done * BYTE_PS
+}
+
+#[test]
+fn a_message_on_an_idle_path_takes_its_frames_time() {
+    let cases: [(MessageTransport, f64, &[u64]); 6] = [
+        (UDP, 256.0, &[256 + 46]),
+        (UDP, 1_472.0, &[1_518]),
+        // 1,480 and 21 bytes of IP payload; the second frame is padded to 64.
+        (UDP, 1_493.0, &[1_518, 64]),
+        (tcp(), 256.0, &[256 + 58]),
+        (tcp(), 2_000.0, &[1_518, 540 + 58]),
+        // 2 + 14 + 256 + 4 of framing.
+        (iwarp(), 256.0, &[276 + 58]),
+    ];
+    for (transport, bytes, frames) in cases {
+        let m = counted(&pair(messages(transport, bytes, 0, SLOW), 3));
+        assert!(
+            m.delivered >= 26 && m.delivered == m.posted,
+            "{transport:?}: {m:?}"
+        );
+        let expected = one_way_ps(frames);
+        assert_eq!(m.one_way.min(), Some(expected), "{transport:?} {bytes}");
+        assert_eq!(m.one_way.max(), Some(expected), "{transport:?} {bytes}");
+        assert_eq!(m.lost, 0);
+    }
+}
+
+#[test]
+fn a_closed_loop_of_one_takes_two_ways_a_round() {
+    let pattern = MessagePattern::ClosedLoop { outstanding: 1 };
+    for (transport, header) in [(UDP, 46), (tcp(), 58)] {
+        let m = counted(&pair(messages(transport, 100.0, 100, pattern), 5));
+        let round = 2 * one_way_ps(&[100 + header]);
+        assert_eq!(m.round_trips.min(), Some(round), "{transport:?}");
+        // Delayed acknowledgements of TCP meet a message now and then; the rounds follow each other at once.
+        let count = m.round_trips.count();
+        let rounds = 4_800_000_000 / round;
+        assert!(
+            count.abs_diff(rounds) <= 1 + rounds / 50,
+            "{transport:?}: {count} of {rounds}"
+        );
+    }
+}
+
+#[test]
+fn a_stream_fills_the_line_with_payload() {
+    for (transport, bytes, share) in [
+        // A datagram of two fragments: 2,952 B in 3 kB and a bit of frames.
+        (UDP, 2_952.0, 2_952.0 / (1_538.0 + 1_534.0)),
+        (tcp(), 8_192.0, 1_460.0 / 1_538.0),
+        (iwarp(), 1_440.0 * 8.0, 1_440.0 / 1_538.0),
+    ] {
+        let pattern = MessagePattern::Stream { connections: 1 };
+        let m = counted(&pair(messages(transport, bytes, 0, pattern), 10));
+        let rate = m.window_bytes as f64 * 8.0 / 9.8e-3;
+        let most = share * 1e10;
+        // A window of 4 MiB fills this path; whole messages at both ends of 9.8 ms are within one per cent.
+        assert!(
+            rate > 0.98 * most && rate < 1.003 * most,
+            "{transport:?}: {rate} of {most}"
+        );
+        assert_eq!(m.lost, 0);
+    }
+}
+
+#[test]
+fn a_lost_fragment_loses_its_datagram_and_every_message_is_accounted_for() {
+    // Two senders into one receiver at its line rate and more: the switch drops fragments.
+    let mut scenario = star(3, Duration::from_ms(6));
+    scenario.switches[0].memory_bytes = 30_000;
+    let pattern = MessagePattern::Rate {
+        per_second: 130_000.0,
+        poisson: true,
+    };
+    let kind = messages(UDP, 6_000.0, 0, pattern);
+    scenario.workloads = vec![workload(vec![0, 1], Destination::Host(2), kind)];
+    scenario.workloads[0].stop = Some(Duration::from_ms(5));
+    let outcome = outcome(&scenario, 1);
+    let m = &outcome.messages[0].messages;
+    let dropped = outcome.classes[0].counters.dropped.frames;
+    assert!(m.lost > 100 && dropped > m.lost, "{} {dropped}", m.lost);
+    assert_eq!(m.posted, m.delivered + m.lost, "the network is empty at the end");
+    assert!(m.lost <= dropped);
+}
+
+#[test]
+fn a_multicast_message_is_delivered_once_to_each_receiver() {
+    let mut scenario = star(5, Duration::from_ms(2));
+    let kind = messages(UDP, 4_000.0, 0, SLOW);
+    scenario.workloads = vec![workload(
+        vec![0],
+        Destination::Multicast(vec![0, 1, 2, 3, 4]),
+        kind,
+    )];
+    let outcome = outcome(&scenario, 1);
+    let m = &outcome.messages[0].messages;
+    assert!(m.posted >= 4 * 19, "{}", m.posted);
+    assert_eq!((m.delivered, m.lost), (m.posted, 0));
+    assert_eq!(m.one_way.min(), m.one_way.max(), "all receivers are alike");
+}
+
+#[test]
+fn messages_over_tcp_survive_loss_in_order() {
+    // A switch with room for few frames: TCP repairs what is lost, no message is.
+    let mut scenario = star(3, Duration::from_ms(40));
+    scenario.switches[0].memory_bytes = 40_000;
+    let settings = TcpSettings {
+        rto_min: Duration::from_ms(1),
+        delayed_ack: Duration::from_us(100),
+        ..TcpSettings::default()
+    };
+    let pattern = MessagePattern::ClosedLoop { outstanding: 4 };
+    let kind = messages(MessageTransport::Tcp(settings), 60_000.0, 100, pattern);
+    scenario.workloads = vec![workload(vec![0, 1], Destination::Host(2), kind)];
+    let outcome = outcome(&scenario, 1);
+    let m = &outcome.messages[0].messages;
+    assert!(
+        outcome.classes[0].counters.dropped.frames > 20,
+        "frames must be lost"
+    );
+    assert!(m.round_trips.count() > 100, "{}", m.round_trips.count());
+    // Eight loops: no more than that is open at the end.
+    assert!(
+        m.posted - m.delivered <= 8 && m.lost == 0,
+        "{} {}",
+        m.posted,
+        m.delivered
+    );
+}
