@@ -49,6 +49,7 @@ pub(crate) struct Compiler<'a> {
 pub fn compile(policy: &Policy, line_rate_bps: u64) -> Result<CompiledPolicy, Vec<Diagnostic>> {
     let mut compiler = Compiler::new(line_rate_bps);
     compiler.run(policy);
+    let cbq = compiler.cbq(policy);
     if has_errors(&compiler.findings) {
         return Err(compiler.findings);
     }
@@ -57,6 +58,7 @@ pub fn compile(policy: &Policy, line_rate_bps: u64) -> Result<CompiledPolicy, Ve
         plan: compiler.plan,
         node_names: compiler.nodes.into_iter().map(|n| n.path).collect(),
         line_rate_bps: policy.depends_on_line_rate().then_some(line_rate_bps),
+        cbq,
     })
 }
 

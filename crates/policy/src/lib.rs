@@ -109,6 +109,7 @@
 
 mod buckets;
 mod build;
+mod cbq;
 pub mod compile;
 pub mod diagnostic;
 mod document;

@@ -1,6 +1,7 @@
 //! A policy compiled to a plan, with the names that its nodes had in the text.
 
 use clearway_core::Plan;
+use clearway_core::cbq::CbqPlan;
 
 /// A policy ready for a traffic manager.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,4 +14,7 @@ pub struct CompiledPolicy {
     pub node_names: Vec<String>,
     /// The line rate that percentages and times were taken of, bit/s; none where the plan is the same at any rate.
     pub line_rate_bps: Option<u64>,
+    /// Class-based queueing with the same classes, where the policy asks for it; the plan is then what an ideal port
+    /// with the same rules would do, and carries nothing out.
+    pub cbq: Option<Box<CbqPlan>>,
 }

@@ -35,7 +35,6 @@ use crate::classifier::Classifier;
 use crate::key::FlowKey;
 use crate::plan::{Accounting, GATES, PlanError};
 use crate::time::{Duration, Instant};
-use alloc::vec;
 use alloc::vec::Vec;
 use bucket::Bucket;
 use estimator::Estimator;

@@ -6,6 +6,7 @@ use crate::reader::{
     At, Definitions, Field, FrameRate, Many, Named, OneOrMany, Percent, Size, Time, Whole, choice, quantity,
     table,
 };
+use crate::syntax::cbq::{CbqClassText, CbqText, DisciplineWord};
 use crate::syntax::matches::{DscpSet, MatchText, PcpSet};
 use serde_json::json;
 
@@ -121,6 +122,10 @@ table! {
         flows_max: Whole<0, 1_000_000_000>,
         /// Most classes at once, later ones included; 16 more than there are unless given.
         nodes_max: Whole<1, 1048576>,
+        /// What carries the classes out: "tree", the traffic manager, unless given, or "cbq".
+        discipline: DisciplineWord,
+        /// Class-based queueing at this port.
+        cbq: CbqText,
         /// What the port does with its classes.
         kind: Kind,
         /// Limit of the port.
@@ -183,6 +188,8 @@ table! {
         pcp: PcpSet,
         /// Differentiated services code points that lead here: a rule of its own.
         dscp: DscpSet,
+        /// The class in a class-based queueing discipline.
+        cbq: CbqClassText,
         /// Rules that lead here.
         r#match: OneOrMany<MatchText>,
         /// The classes inside it.
@@ -280,9 +287,16 @@ impl PolicyText {
                     .as_ref()
                     .is_some_and(|m| percent(m.value.cir.as_ref()) || percent(m.value.pir.as_ref()))
                 || limits.into_iter().any(|l| matches!(l.value, QueueLimit::Time(_)))
+                || c.cbq
+                    .as_ref()
+                    .and_then(|c| c.value.tbf.as_ref())
+                    .is_some_and(|t| percent(t.value.rate.as_ref()))
                 || c.class.iter().flat_map(|n| &n.value.0).any(|n| class(&n.value))
         }
+        // Without a bandwidth of its own the discipline has the line's.
+        let bandwidth = self.cbq.as_ref().and_then(|c| c.value.bandwidth.as_ref());
         percent(self.rate.as_ref())
+            || crate::cbq::is_asked(self) && (bandwidth.is_none() || percent(bandwidth))
             || self
                 .class
                 .iter()

@@ -201,11 +201,10 @@ fn plan_of<'a>(
 }
 
 fn selection_of(scenario: &Scenario, policy: Option<usize>, item: &str) -> Result<Selection, Refusal> {
-    let plan = plan_of(scenario, policy, item)?;
-    let name = policy
-        .and_then(|p| scenario.policies.get(p))
-        .map_or("", |p| p.name.as_str());
-    Selection::new(plan).map_err(|e| Refusal::plan(name, &e))
+    let _ = plan_of(scenario, policy, item)?;
+    let policy = policy.and_then(|p| scenario.policies.get(p));
+    let name = policy.map_or("", |p| p.name.as_str());
+    Selection::of_policy(policy).map_err(|e| Refusal::plan(name, &e))
 }
 
 fn end_of(scenario: &Scenario, line: u32) -> &LinkEnd {

@@ -2,15 +2,18 @@
 //!
 //! Beside the traffic manager stand the bytes that wait in each of its queues, for the results, and each queue's
 //! gate. A frame's target comes from its path, where the classifier's answer is kept; a stage that is on no path (the
-//! host interface) keeps targets of its own.
+//! host interface) keeps targets of its own. A policy may ask for class-based queueing in the manager's place.
 
 use super::context::Context;
 use super::fifo::Fifo;
 use super::frame::Frame;
+use clearway_core::cbq::Cbq;
+use clearway_core::plan::{NodeKind, NodePlan};
 use clearway_core::{
     Classify, Dequeue, Ecn, Egress, FrameHandle, GateSet, Instant, Plan, PlanError, RefuseReason, Refused,
     Target, TrafficManager, WaitReason,
 };
+use clearway_policy::CompiledPolicy;
 use std::collections::BTreeMap;
 
 /// What chooses the next frame.
@@ -20,6 +23,8 @@ pub(crate) enum Selection {
     Fifo(Box<Fifo>),
     /// The traffic manager of a policy.
     Manager(Box<Managed>),
+    /// Class-based queueing, where the policy asks for it.
+    Cbq(Box<Managed<Cbq>>),
 }
 
 /// Targets by flow and priority; none where the classifier was not asked yet.
@@ -28,14 +33,14 @@ type OwnTargets = BTreeMap<(u32, u8), Option<Target>>;
 /// A traffic manager with what the simulator keeps of its queues.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Managed {
+pub(crate) struct Managed<M = TrafficManager> {
     /// By slot.
     pub(crate) queues: Vec<QueueState>,
     /// Targets by flow and priority, for a bus stage, which is on no path.
     targets: Option<Box<OwnTargets>>,
     /// The longest frame it takes.
     frame_bytes_max: u32,
-    pub(crate) manager: TrafficManager,
+    pub(crate) manager: M,
 }
 
 /// What the simulator keeps of one queue.
@@ -76,23 +81,16 @@ impl Selection {
             return Ok(Self::Fifo(Box::default()));
         };
         let manager = TrafficManager::new(plan)?;
-        let queues = plan
-            .nodes
-            .iter()
-            .map(|n| QueueState {
-                gate: match &n.kind {
-                    clearway_core::plan::NodeKind::Queue(q) => q.gate,
-                    _ => 0,
-                },
-                ..QueueState::default()
-            })
-            .collect();
-        Ok(Self::Manager(Box::new(Managed {
-            queues,
-            targets: None,
-            frame_bytes_max: plan.frame_bytes_max,
-            manager,
-        })))
+        Ok(Self::Manager(Box::new(Managed::new(manager, plan))))
+    }
+
+    /// What a policy asks for, or a FIFO.
+    pub(crate) fn of_policy(policy: Option<&CompiledPolicy>) -> Result<Self, PlanError> {
+        match policy.map(|p| (&p.plan, p.cbq.as_deref())) {
+            Some((plan, Some(cbq))) => Ok(Self::Cbq(Box::new(Managed::new(Cbq::new(cbq)?, plan)))),
+            Some((plan, None)) => Self::new(Some(plan)),
+            None => Self::new(None),
+        }
     }
 
     /// The same for a stage that is on no path and keeps targets of its own.
@@ -121,6 +119,7 @@ impl Selection {
                 Ok(())
             }
             Self::Manager(m) => m.enqueue(ctx, handle, len, hop, ecn),
+            Self::Cbq(m) => m.enqueue(ctx, handle, len, hop, ecn),
         }
     }
 
@@ -130,6 +129,7 @@ impl Selection {
         match self {
             Self::Fifo(fifo) => fifo.next(now),
             Self::Manager(m) => m.next(now),
+            Self::Cbq(m) => m.next(now),
         }
     }
 
@@ -139,16 +139,15 @@ impl Selection {
         match self {
             Self::Fifo(_) => 0,
             Self::Manager(m) => m.manager.next_at().map_or(0, Instant::as_ps),
+            Self::Cbq(m) => m.manager.next_at().map_or(0, Instant::as_ps),
         }
     }
 
     pub(crate) fn pause(&mut self, now: u64, set: u64, until: u64) {
         match self {
             Self::Fifo(fifo) => fifo.gates.pause(now, set, until, 0),
-            Self::Manager(m) => {
-                let until = Instant::from_ps(until).min(Instant::LIMIT);
-                m.manager.pause(Instant::from_ps(now), GateSet(set), until);
-            }
+            Self::Manager(m) => m.pause(now, set, until),
+            Self::Cbq(m) => m.pause(now, set, until),
         }
     }
 
@@ -157,6 +156,16 @@ impl Selection {
         match self {
             Self::Fifo(_) => 1,
             Self::Manager(m) => m.queues.len(),
+            Self::Cbq(m) => m.queues.len(),
+        }
+    }
+
+    /// What is kept of each queue, by slot; none for a FIFO.
+    pub(crate) fn queue_states(&self) -> Option<&[QueueState]> {
+        match self {
+            Self::Fifo(_) => None,
+            Self::Manager(m) => Some(&m.queues),
+            Self::Cbq(m) => Some(&m.queues),
         }
     }
 
@@ -164,12 +173,8 @@ impl Selection {
     pub(crate) fn queue_of(&mut self, ctx: &mut Context, handle: u32, hop: u32) -> usize {
         match self {
             Self::Fifo(_) => 0,
-            Self::Manager(m) => {
-                let Some(frame) = ctx.frames.get(handle).copied() else {
-                    return 0;
-                };
-                m.target_of(ctx, &frame, hop).map_or(0, |t| t.queue.slot())
-            }
+            Self::Manager(m) => m.slot_of(ctx, handle, hop),
+            Self::Cbq(m) => m.slot_of(ctx, handle, hop),
         }
     }
 
@@ -179,11 +184,41 @@ impl Selection {
         match self {
             Self::Fifo(fifo) => fifo.head_len().is_some_and(|len| u64::from(len) <= room),
             Self::Manager(m) => u64::from(m.frame_bytes_max) <= room,
+            Self::Cbq(m) => u64::from(m.frame_bytes_max) <= room,
         }
     }
 }
 
-impl Managed {
+impl<M: Egress + Classify> Managed<M> {
+    fn new(manager: M, plan: &Plan) -> Self {
+        let gate = |kind: &NodeKind| match kind {
+            NodeKind::Queue(queue) => queue.gate,
+            _ => 0,
+        };
+        let queue = |node: &NodePlan| QueueState {
+            gate: gate(&node.kind),
+            ..QueueState::default()
+        };
+        Self {
+            queues: plan.nodes.iter().map(queue).collect(),
+            targets: None,
+            frame_bytes_max: plan.frame_bytes_max,
+            manager,
+        }
+    }
+
+    fn pause(&mut self, now: u64, set: u64, until: u64) {
+        let until = Instant::from_ps(until).min(Instant::LIMIT);
+        self.manager.pause(Instant::from_ps(now), GateSet(set), until);
+    }
+
+    fn slot_of(&mut self, ctx: &mut Context, handle: u32, hop: u32) -> usize {
+        let Some(frame) = ctx.frames.get(handle).copied() else {
+            return 0;
+        };
+        self.target_of(ctx, &frame, hop).map_or(0, |t| t.queue.slot())
+    }
+
     /// The classifier's answer for a frame: the one that its path keeps, or asked for and kept.
     #[inline]
     fn target_of(&mut self, ctx: &mut Context, frame: &Frame, hop: u32) -> Result<Target, RefuseReason> {
@@ -233,7 +268,7 @@ impl Managed {
         ctx: &mut Context,
         handle: u32,
         hop: u32,
-        call: impl Fn(&mut TrafficManager, Target, Ecn) -> Result<T, Refused>,
+        call: impl Fn(&mut M, Target, Ecn) -> Result<T, Refused>,
     ) -> Result<(Target, T), RefuseReason> {
         for _ in 0..2 {
             let Some(frame) = ctx.frames.get(handle).copied() else {
@@ -261,7 +296,7 @@ impl Managed {
         ecn: Ecn,
     ) -> Result<(), RefuseReason> {
         let now = ctx.instant();
-        let put = |manager: &mut TrafficManager, target: Target, ecn: Ecn| {
+        let put = |manager: &mut M, target: Target, ecn: Ecn| {
             manager.enqueue(now, target, FrameHandle(handle), len, ecn)
         };
         let target = match self.known_target(ctx, hop) {

@@ -226,7 +226,7 @@ impl Transmitter {
                     self.send(ctx, handle, len, 0, false);
                     return Ok(Some(Started::Frame));
                 }
-                Selection::Fifo(_) => {}
+                Selection::Fifo(_) | Selection::Cbq(_) => {}
             }
         }
         self.enqueue(ctx, handle, len, hop, gate, ecn)?;

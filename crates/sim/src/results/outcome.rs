@@ -5,7 +5,8 @@ use super::series::{Series, port_name};
 use super::{Calls, FlowCounters, Messages, digest, rows};
 use crate::net::application::Endpoint;
 use crate::net::context::Context;
-use crate::net::selection::{QueueState, Selection};
+use crate::net::selection::QueueState;
+use crate::net::stack::usage::Usage;
 use crate::net::{Node, line::LineCounters};
 use clearway_core::{Duration, FlowKey};
 use clearway_metrics::Row;
@@ -213,8 +214,8 @@ impl Outcome {
                     transmitter.line,
                     transmitter.gates.totals(ctx.now, ctx.warmup),
                 );
-                if let Selection::Manager(m) = &transmitter.selection {
-                    port.queues = queues(scenario, transmitter.line, &m.queues);
+                if let Some(states) = transmitter.selection.queue_states() {
+                    port.queues = queues(scenario, transmitter.line, states);
                 }
             }
         }

@@ -164,6 +164,7 @@ pub(super) fn by_priority(weights: Option<[u32; 8]>, rate_bps: Option<u64>) -> C
         node_names,
         line_rate_bps: None,
     }
+        cbq: None,
 }
 
 pub(super) fn outcome(scenario: &Scenario, seed: u64) -> crate::Outcome {
