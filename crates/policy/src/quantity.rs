@@ -75,9 +75,12 @@ impl Dimension {
                 ("frames/s", 1),
                 ("pps", 1),
                 ("request/s", 1),
+                ("message/s", 1),
                 ("kframe/s", 1_000),
                 ("kpps", 1_000),
+                ("kmessage/s", 1_000),
                 ("Mframe/s", 1_000_000),
+                ("Mmessage/s", 1_000_000),
                 ("Mpps", 1_000_000),
             ],
             Self::Size => &[

@@ -4,9 +4,11 @@ mod actions;
 mod classes;
 mod flow_control;
 mod gates;
+mod messages;
 mod policies;
 mod stack;
 mod topology;
+mod transport;
 mod workloads;
 
 use crate::diagnostic::{Diagnostic, Place};

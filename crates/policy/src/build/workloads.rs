@@ -2,11 +2,12 @@
 
 use super::Facts;
 use super::classes::Classes;
+use super::messages::{check_group, messages};
 use super::policies::Registry;
 use super::topology::Network;
 use crate::diagnostic::Diagnostic;
 use crate::reader::{At, NamedEntry, OneOrMany, Size};
-use crate::scenario::{Destination, Law, Marks, NodeRef, TcpSettings, Workload, WorkloadKind};
+use crate::scenario::{Destination, Law, Marks, MessagePattern, NodeRef, Workload, WorkloadKind};
 use crate::syntax::law::ByteLaw;
 use crate::syntax::scenario::ScenarioText;
 use crate::syntax::workload::{
@@ -69,6 +70,10 @@ fn flows_of(workload: &Workload) -> u64 {
     let each = match &workload.kind {
         WorkloadKind::ConstantRate { flows, .. } => *flows,
         WorkloadKind::TcpBulk { connections, .. } => *connections,
+        WorkloadKind::Messages {
+            pattern: MessagePattern::Stream { connections },
+            ..
+        } => *connections,
         _ => 1,
     };
     u64::from(each).saturating_mul(workload.from.len() as u64)
@@ -106,6 +111,9 @@ fn one(
     }
     let kind = kind(text, entry, registry, findings)?;
     let (from, to) = (from?, to?);
+    if let Some(t) = &text.messages {
+        check_group(&t.value, &kind, &to, findings);
+    }
     reachable(entry, &from, &to, network, findings);
     let dscp = text.dscp.as_ref().map_or(0, |set| {
         if set.value.0.count_ones() != 1 {
@@ -305,6 +313,7 @@ fn kind(
         ("request_response", text.request_response.is_some()),
         ("open_loop", text.open_loop.is_some()),
         ("tcp_bulk", text.tcp_bulk.is_some()),
+        ("messages", text.messages.is_some()),
         ("replay", text.replay.is_some()),
     ];
     if words.iter().filter(|(_, given)| *given).count() != 1 {
@@ -394,6 +403,9 @@ fn kind(
     if let Some(t) = text.tcp_bulk.as_ref().map(|t| &t.value) {
         return Some(tcp_bulk(t, findings));
     }
+    if let Some(t) = text.messages.as_ref().map(|t| &t.value) {
+        return messages(t, findings);
+    }
     text.replay
         .as_ref()
         .and_then(|t| replay(&t.value, registry, findings))
@@ -414,47 +426,13 @@ fn open_loop(t: &OpenLoopText, findings: &mut Vec<Diagnostic>) -> Option<Workloa
 }
 
 fn tcp_bulk(t: &TcpBulkText, findings: &mut Vec<Diagnostic>) -> WorkloadKind {
-    let mut size = |value: Option<&At<Size>>, default: u64, least: u64, most: u64| -> u64 {
-        let Some(value) = value else { return default };
-        if (least..=most).contains(&value.value.0) {
-            return value.value.0;
-        }
-        let finding = value.error("range", "this size is out of range");
-        findings.push(finding.expecting(format!("from {least}B to {most}B")));
-        default
-    };
-    let option_bytes = size(t.options.as_ref(), 0, 0, 40) as u32;
-    let mss_bytes = size(t.mss.as_ref(), u64::from(1460 - option_bytes), 88, 65_000) as u32;
-    let whole = u64::from(mss_bytes);
-    let ms = |time: Option<&At<crate::reader::Time>>, default| {
-        time.map_or(Duration::from_ms(default), |t| Duration::from_ps(t.value.0))
-    };
-    let tcp = TcpSettings {
-        mss_bytes,
-        initial_window_segments: t
-            .initial_window
-            .as_ref()
-            .and_then(|n| u32::try_from(n.value.0).ok())
-            .unwrap_or(10),
-        slow_start_threshold_bytes: size(t.slow_start_threshold.as_ref(), u64::MAX, 2 * whole, 1 << 30),
-        increase_bytes: size(t.increase.as_ref(), whole, 1, whole) as u32,
-        send_buffer_bytes: size(t.send_buffer.as_ref(), 4 << 20, whole, 1 << 30),
-        receive_buffer_bytes: size(t.receive_buffer.as_ref(), 6 << 20, whole, 1 << 30),
-        rto_min: ms(t.rto_min.as_ref(), 200),
-        delayed_ack: ms(t.delayed_ack.as_ref(), 40),
-        segmentation_bytes: size(t.segmentation.as_ref(), 64 << 10, 0, 1 << 20) as u32,
-        ecn: t.ecn.as_ref().is_some_and(|b| b.value),
-        sack: t.sack.as_ref().is_none_or(|b| b.value),
-        option_bytes,
-        ..TcpSettings::default()
-    };
     WorkloadKind::TcpBulk {
+        tcp: super::transport::tcp(t.tcp(), findings),
         connections: t
             .connections
             .as_ref()
             .and_then(|n| u32::try_from(n.value.0).ok())
             .unwrap_or(1),
-        tcp,
         bytes: t.bytes.as_ref().map(|b| b.value.0),
     }
 }

@@ -7,4 +7,5 @@ pub(crate) mod matches;
 pub(crate) mod policy;
 pub(crate) mod scenario;
 pub(crate) mod stack;
+pub(crate) mod transport;
 pub(crate) mod workload;

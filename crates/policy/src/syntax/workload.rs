@@ -2,8 +2,11 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{Node, Value};
-use crate::reader::{Definitions, Field, Fraction, OneOrMany, Size, Time, Whole, choice, quantity, table};
+use crate::reader::{
+    Definitions, Field, Fraction, FrameRate, OneOrMany, Size, Time, Whole, choice, quantity, table,
+};
 use crate::syntax::law::{ByteLaw, TimeLaw};
+use crate::syntax::transport::{TransportText, tcp_table};
 use serde_json::json;
 
 table! {
@@ -44,6 +47,8 @@ table! {
         open_loop: OpenLoopText,
         /// TCP connections that always have something to send.
         tcp_bulk: TcpBulkText,
+        /// Messages of any size over a transport.
+        messages: MessagesText,
         /// A capture file.
         replay: ReplayText,
     }
@@ -190,37 +195,46 @@ table! {
         arrivals: ArrivalWord,
     }
 }
-table! {
+tcp_table! {
     /// TCP connections.
     TcpBulkText {
         /// Connections from each sender; 1 unless given.
         connections: Whole<1, 1_000_000>,
         /// Bytes that each connection sends; without end unless given.
         bytes: Size,
-        /// Payload of a full segment; 1460B less `options` unless given.
-        mss: Size,
-        /// Initial window in segments; 10 unless given (RFC 6928).
-        initial_window: Whole<1, 1000>,
-        /// Slow start ends at this window; only at a loss unless given.
-        slow_start_threshold: Size,
-        /// What congestion avoidance adds in a round trip; one segment unless given, which is the most (RFC 5681).
-        increase: Size,
-        /// Largest send window; 4MiB unless given.
-        send_buffer: Size,
-        /// Window that the receiver offers; 6MiB unless given.
-        receive_buffer: Size,
-        /// Least retransmission timeout; 200ms unless given.
-        rto_min: Time,
-        /// Longest delay of an acknowledgement; 40ms unless given, 0s for none.
-        delayed_ack: Time,
-        /// Bytes handed to the NIC in one piece; 64KiB unless given, 0B for one segment at a time.
-        segmentation: Size,
-        /// Reacts to ECN marks.
-        ecn: bool,
-        /// Selective acknowledgements; true unless given.
-        sack: bool,
-        /// Options on every segment; 0B unless given, 12B with time stamps.
-        options: Size,
+    }
+}
+table! {
+    /// Connections that write the next message as soon as the socket takes it.
+    StreamText {
+        /// Connections from each sender; 1 unless given.
+        connections: Whole<1, 100_000>,
+    }
+}
+table! {
+    /// A message follows each answer.
+    ClosedLoopText {
+        /// Messages of each sender in flight; 1 unless given.
+        outstanding: Whole<1, 1_000_000>,
+    }
+}
+table! {
+    /// Messages of any size over a transport: exactly one of `stream`, `closed_loop` and `rate`.
+    MessagesText {
+        /// What carries them: "udp", "tcp", "iwarp", "roce", or a table with numbers such as { tcp = { mss = "8960B" } }.
+        transport: TransportText = required,
+        /// Payload bytes of a message.
+        message: ByteLaw = required,
+        /// Payload bytes of the answer to each; none unless given.
+        reply: Size,
+        /// The next message as soon as the socket takes it.
+        stream: StreamText,
+        /// The next message after an answer.
+        closed_loop: ClosedLoopText,
+        /// Messages a second of each sender, whatever became of those before.
+        rate: FrameRate,
+        /// How the instants of `rate` are spaced; "poisson" unless given.
+        arrivals: ArrivalWord,
     }
 }
 table! {
