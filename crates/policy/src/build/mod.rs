@@ -124,6 +124,7 @@ pub(crate) fn build(
             .unwrap_or(1),
         sample_interval,
         flow_histograms: raw.flow_histograms.as_ref().is_some_and(|b| b.value),
+        flow_jitter: raw.flow_jitter.as_ref().is_some_and(|b| b.value),
         hosts: network.hosts,
         switches: network.switches,
         links: network.links,

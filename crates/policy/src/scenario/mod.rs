@@ -37,6 +37,8 @@ pub struct Scenario {
     pub sample_interval: Option<Duration>,
     /// Latency histograms per flow as well (per class always).
     pub flow_histograms: bool,
+    /// Jitter and delay variation of each flow.
+    pub flow_jitter: bool,
     /// Hosts.
     pub hosts: Vec<Host>,
     /// Switches.

@@ -31,6 +31,8 @@ table! {
         sample_interval: Time,
         /// Latency histograms per flow as well.
         flow_histograms: bool,
+        /// How evenly the frames of each flow arrive: jitter and delay variation.
+        flow_jitter: bool,
         /// Traffic classes in the order of reports; those that workloads name unless given.
         classes: Many<String>,
         /// Policies by name.

@@ -55,6 +55,9 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: &RunOptions) -> Res
     if scenario.flow_histograms {
         collector.keep_flow_histograms();
     }
+    if scenario.flow_jitter {
+        collector.keep_flow_jitter(scenario);
+    }
     let routing = Routing::new(&lines, count, hosts as u32);
     let mut ctx = Context {
         now: 0,

@@ -22,6 +22,8 @@ pub struct Estimate {
 
 /// Memory of a class' three histograms with latencies up to a second, and of a flow's one.
 const HISTOGRAM_BYTES: u64 = 40 << 10;
+/// The record of a flow's delay variation.
+const FLOW_JITTER_BYTES: u64 = 160;
 /// Memory of the traffic manager for each frame and each flow that its plan allows, and for each node.
 const PER_FRAME: u64 = 40;
 const PER_FLOW: u64 = 128;
@@ -164,7 +166,8 @@ fn memory(scenario: &Scenario, flows: u64) -> u64 {
             HISTOGRAM_BYTES
         } else {
             0
-        };
+        }
+        + if scenario.flow_jitter { FLOW_JITTER_BYTES } else { 0 };
     let mut bytes = (classes * 3 * HISTOGRAM_BYTES).saturating_add(flows.saturating_mul(per_flow));
     for end in scenario.links.iter().flat_map(|l| &l.ends) {
         use clearway_policy::scenario::NodeRef;

@@ -261,7 +261,7 @@ impl Context {
         });
         self.keys.push(spec.key);
         self.workload_of.push(spec.workload);
-        self.collector.add_flow();
+        self.collector.add_flow(spec.workload);
         if let Some(carried) = self.carried.get_mut(spec.workload as usize) {
             carried.flows += 1;
         }

@@ -7,9 +7,11 @@
 use crate::net::application::Calls;
 use crate::net::flow::Flow;
 use crate::net::frame::{Control, Frame};
+use crate::results::jitter::Jitters;
 use super::messages::MessageCounters;
 use clearway_core::RefuseReason;
 use clearway_metrics::histogram::Histogram;
+use clearway_policy::scenario::Scenario;
 
 /// Why a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +142,10 @@ pub(crate) struct Collector {
     /// XOFF, XON and credits, in order of time; the first [`MARKS_MAX`].
     pub(crate) marks: Vec<FlowControlMark>,
     flow_histograms_on: bool,
+    /// How evenly each flow's frames arrive, where asked for.
+    pub(crate) jitters: Option<Box<Jitters>>,
+    /// Either of the two is kept.
+    by_flow: bool,
 }
 
 /// Marks kept at most.
@@ -178,12 +184,22 @@ impl Collector {
     /// Keeps a histogram for each flow from now on.
     pub(crate) const fn keep_flow_histograms(&mut self) {
         self.flow_histograms_on = true;
+        self.by_flow = true;
+    }
+
+    /// Keeps the delay variation of each flow from now on.
+    pub(crate) fn keep_flow_jitter(&mut self, scenario: &Scenario) {
+        self.jitters = Some(Box::new(Jitters::of(scenario)));
+        self.by_flow = true;
     }
 
     /// A flow was made.
-    pub(crate) fn add_flow(&mut self) {
+    pub(crate) fn add_flow(&mut self, workload: u32) {
         if self.flow_histograms_on {
             self.flow_histograms.push(Histogram::new());
+        }
+        if let Some(jitters) = &mut self.jitters {
+            jitters.add(workload);
         }
     }
 
@@ -280,8 +296,19 @@ impl Collector {
         counters.latency_sum_ps = counters.latency_sum_ps.saturating_add(latency);
         counters.latency_min_ps = counters.latency_min_ps.min(latency);
         counters.latency_max_ps = counters.latency_max_ps.max(latency);
+        if self.by_flow {
+            self.deliver_by_flow(frame, latency, at);
+        }
+    }
+
+    /// What a scenario may ask for beside the counters of a flow.
+    #[cold]
+    fn deliver_by_flow(&mut self, frame: &Frame, latency: u64, at: u64) {
         if let Some(histogram) = self.flow_histograms.get_mut(frame.flow as usize) {
             histogram.record(latency);
+        }
+        if let Some(jitters) = &mut self.jitters {
+            jitters.deliver(frame, at);
         }
     }
 

@@ -57,6 +57,9 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
             c.dropped_frames,
         ]);
         d.words([c.latency_sum_ps, c.latency_min_ps, c.latency_max_ps]);
+        if let Some(j) = &flow.jitter {
+            d.words([j.frames, j.jitter_ps, j.jitter_max_ps, j.variation_ps, j.reordered]);
+        }
     }
     for port in &outcome.ports {
         d.words([

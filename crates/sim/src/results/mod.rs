@@ -5,12 +5,14 @@
 
 pub(crate) mod collect;
 mod digest;
+pub(crate) mod jitter;
 pub(crate) mod messages;
 mod outcome;
 mod rows;
 mod series;
 
 pub use crate::net::{Calls, FlowCounters, Progress};
+pub use jitter::FlowJitter;
 pub use collect::{CAUSES, Cause, ClassCounters, FlowControlMark, Totals};
 pub use messages::Messages;
 pub use outcome::{

@@ -1,6 +1,7 @@
 //! Everything that a run found, by class, flow, port, switch and host.
 
 use super::collect::{CAUSES, ClassCounters, FlowControlMark, Totals};
+use super::jitter::FlowJitter;
 use super::series::{Series, port_name};
 use super::{Calls, FlowCounters, Messages, digest, rows};
 use crate::net::application::Endpoint;
@@ -78,6 +79,8 @@ pub struct FlowResult {
     pub counters: FlowCounters,
     /// Latency from generation, picoseconds, where the scenario asks for it.
     pub latency: Option<Histogram>,
+    /// How evenly its frames arrived, where the scenario asks for it.
+    pub jitter: Option<FlowJitter>,
 }
 
 /// One transmitter and its line.
@@ -285,6 +288,7 @@ impl Outcome {
             }
         });
         let mut histograms = collector.flow_histograms.into_iter();
+        let mut jitters = collector.jitters.iter().flat_map(|j| j.finish());
         let flows = flows
             .iter()
             .zip(keys)
@@ -297,6 +301,7 @@ impl Outcome {
                 class: flow.class,
                 counters: flow.counters,
                 latency: histograms.next(),
+                jitter: jitters.next(),
             });
         let mut counted = std::mem::take(&mut collector.messages);
         let messages = (0..).zip(&scenario.workloads).filter_map(|(index, workload)| {

@@ -4,7 +4,7 @@
 //! warm-up and delivered before the end; loss stands beside it.
 
 use super::collect::{Cause, Totals};
-use super::{ClassResult, Messages, Outcome, PortResult};
+use super::{ClassResult, FlowJitter, Messages, Outcome, PortResult};
 use clearway_metrics::Row;
 use clearway_metrics::histogram::Histogram;
 
@@ -121,6 +121,40 @@ impl Writer<'_> {
         self.latency(all, "latency", &c.from_generation);
         self.latency(all, "latency_from_nic", &c.from_nic);
         self.latency(all, "latency_from_first_bit", &c.from_first_bit);
+    }
+
+    /// Jitter and delay variation over the flows of a class.
+    fn evenness(&mut self, place: usize, name: &str, outcome: &Outcome) {
+        let mine = outcome.flows.iter().filter(|f| usize::from(f.class) == place);
+        let jitters: Vec<FlowJitter> = mine.filter_map(|f| f.jitter).filter(|j| j.frames > 1).collect();
+        if jitters.is_empty() {
+            return;
+        }
+        let population = format!("{} flows", jitters.len());
+        let about = About {
+            scope: "class",
+            name,
+            population: &population,
+        };
+        let parts: [(&'static str, fn(&FlowJitter) -> u64); 2] = [
+            ("jitter", |j| j.jitter_ps),
+            ("delay_variation", |j| j.variation_ps),
+        ];
+        for (metric, of) in parts {
+            let mut values: Vec<u64> = jitters.iter().map(of).collect();
+            values.sort_unstable();
+            let sum: f64 = values.iter().map(|&v| v as f64).sum();
+            let mean = sum / values.len() as f64;
+            self.add(about, (metric, "mean", "s", "-"), mean / SECOND_PS);
+            for (stat, q) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
+                // The smallest value that so many are at most.
+                let rank = (q * values.len() as f64 + 0.5) as usize;
+                let at = rank.clamp(1, values.len()) - 1;
+                self.add(about, (metric, stat, "s", "-"), values[at] as f64 / SECOND_PS);
+            }
+        }
+        let late: u64 = jitters.iter().map(|j| j.reordered).sum();
+        self.add(about, ("frames_reordered", "sum", "1", "-"), late as f64);
     }
 
     fn port(&mut self, port: &PortResult, measured_ps: f64) {
@@ -283,6 +317,20 @@ pub(super) fn of(outcome: &Outcome, run: &str) -> Vec<Row> {
                 }
             }
         }
+        if let Some(j) = flow.jitter.filter(|j| j.frames > 1) {
+            let seconds = |ps: u64| ps as f64 / SECOND_PS;
+            w.add(about, ("jitter", "last", "s", "-"), seconds(j.jitter_ps));
+            w.add(about, ("jitter", "max", "s", "-"), seconds(j.jitter_max_ps));
+            w.add(
+                about,
+                ("delay_variation", "max", "s", "-"),
+                seconds(j.variation_ps),
+            );
+            w.add(about, ("frames_reordered", "sum", "1", "-"), j.reordered as f64);
+        }
+    }
+    for (place, class) in outcome.classes.iter().enumerate() {
+        w.evenness(place, &class.name, outcome);
     }
     for port in &outcome.ports {
         w.port(port, measured_ps);

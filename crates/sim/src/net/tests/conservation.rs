@@ -112,6 +112,7 @@ fn random_scenario(r: &mut Stream) -> Scenario {
     let hosts = 3 + r.below(4) as usize;
     let mut s = star(hosts, Duration::from_us(400));
     s.flow_histograms = r.chance(0.3);
+    s.flow_jitter = s.flow_histograms;
     s.sample_interval = r.chance(0.5).then(|| Duration::from_us(7));
     s.policies = vec![
         by_priority(None, Some(6_000_000_000)),

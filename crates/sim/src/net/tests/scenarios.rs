@@ -87,6 +87,7 @@ pub(super) fn star(hosts: usize, duration: Duration) -> Scenario {
         seed: 1,
         sample_interval: None,
         flow_histograms: false,
+        flow_jitter: false,
         hosts: (0..hosts).map(|h| host(&format!("h{h}"))).collect(),
         switches: vec![switch("s")],
         links: (0..hosts)
