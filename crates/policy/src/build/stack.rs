@@ -47,7 +47,7 @@ pub(crate) fn stack(text: &StackText, findings: &mut Findings<'_>) -> Stack {
         Some(interrupt) => Wake::Interrupt {
             cost: scaled(time(interrupt.value.cost.as_ref(), findings)),
             receive: coalescing(interrupt.value.receive.as_ref()),
-            transmit: coalescing(interrupt.value.transmit.as_ref()),
+            transmit: interrupt.value.transmit.as_ref().map(|t| coalescing(Some(t))),
         },
     };
     let budget = if kind == StackKind::Kernel {

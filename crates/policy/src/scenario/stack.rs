@@ -75,8 +75,8 @@ pub enum Wake {
         cost: Duration,
         /// When it does for frames received.
         receive: Coalescing,
-        /// When it does for frames sent.
-        transmit: Coalescing,
+        /// When it does for frames sent; none: they are known as sent without one.
+        transmit: Option<Coalescing>,
     },
 }
 

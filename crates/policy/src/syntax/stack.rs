@@ -95,7 +95,7 @@ table! {
         cost: Time = required,
         /// When one comes for frames received; at once unless given.
         receive: CoalesceText,
-        /// When one comes for frames sent; at once unless given.
+        /// When one comes for frames sent; they are known as sent without one unless given.
         transmit: CoalesceText,
     }
 }

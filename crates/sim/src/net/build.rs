@@ -12,6 +12,7 @@ use super::port::Credits;
 use super::refusal::Refusal;
 use super::routing::Routing;
 use super::selection::Selection;
+use super::stack::Stack;
 use super::sources::start_workload;
 use super::switch::{HEADER_BYTES, Switch, SwitchSettings};
 use super::transmitter::Transmitter;
@@ -20,7 +21,7 @@ use crate::engine::{EventQueue, Phase, Slab, Stream};
 use crate::results::collect::Collector;
 use clearway_core::{Instant, Plan};
 use clearway_policy::scenario::{
-    Destination, FlowControl, Law, LinkEnd, NodeRef, PauseResponse, Scenario, Workload, WorkloadKind,
+    Destination, FlowControl, Law, LinkEnd, MessageTransport, NodeRef, PauseResponse, Scenario, Workload, WorkloadKind,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -183,6 +184,7 @@ fn lay_lines(scenario: &Scenario) -> Result<(Vec<Line>, Ports), Refusal> {
             };
             let mut line = Line::new(ends[side], ends[1 - side], link.rate_bps, ppm, link.delay.as_ps());
             line.capture = end.capture;
+            line.watched = end.capture;
             lines.push(line);
         }
     }
@@ -257,6 +259,11 @@ fn build_host(scenario: &Scenario, index: usize, seed: u64, ports: &Ports) -> Re
             host.stack_jitter.as_ps(),
         ),
         transmitter,
+        staged: host.stack.is_some() || host.stack_jitter.as_ps() > 0,
+        stack: host
+            .stack
+            .as_ref()
+            .map(|stack| Box::new(Stack::new(stack, index as u32))),
         obeys_pause: nic.pause_response == PauseResponse::Obey,
         reaction_ps: nic.pause_reaction.as_ps(),
         bus_tx,
@@ -438,6 +445,14 @@ fn carried_by(scenario: &Scenario) -> Vec<Carried> {
             WorkloadKind::RequestResponse { response_bytes, .. }
             | WorkloadKind::OpenLoop { response_bytes, .. } => response_bytes,
             _ => 0,
+        },
+        remote: match &workload.kind {
+            WorkloadKind::Messages { transport, .. }
+            | WorkloadKind::Storage { transport, .. }
+            | WorkloadKind::EventBuilder { transport, .. } => {
+                matches!(transport, MessageTransport::Iwarp(_) | MessageTransport::Roce(_))
+            }
+            _ => false,
         },
         replayed: match &workload.kind {
             WorkloadKind::Replay { frames } => frames.iter().map(|f| f.key).collect(),

@@ -69,6 +69,25 @@ pub(crate) enum Event {
         /// Node of the host.
         host: u32,
     },
+    /// What a processor of the host does is over.
+    Processor {
+        /// Node of the host.
+        host: u32,
+        /// Index of the processor.
+        cpu: u16,
+    },
+    /// A processor of the host has not been told of its frames for long enough.
+    Interrupt {
+        /// Node of the host.
+        host: u32,
+        /// Index of the processor.
+        cpu: u16,
+    },
+    /// The host has not been told of the frames it sent for long enough.
+    SentInterrupt {
+        /// Node of the host.
+        host: u32,
+    },
     /// A requester of a closed loop begins.
     Begin {
         /// Node of the host.
@@ -97,6 +116,11 @@ pub(crate) enum Event {
     },
     /// A scripted action is due.
     Script {
+        /// Its index.
+        index: u32,
+    },
+    /// A step of the scenario's timed changes is due.
+    Step {
         /// Its index.
         index: u32,
     },

@@ -28,6 +28,13 @@ pub(crate) enum Meaning {
     Datagram,
 }
 
+impl Meaning {
+    /// A segment or an acknowledgement of TCP.
+    pub(crate) const fn is_segment(self) -> bool {
+        matches!(self, Self::Data | Self::Ack)
+    }
+}
+
 /// One flow: two cache lines, of which the second is touched at deliveries alone.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
@@ -139,6 +146,8 @@ pub(crate) struct Carried {
     pub(crate) multicast: Vec<u32>,
     /// Bytes of a reply; 0: none.
     pub(crate) reply_bytes: u32,
+    /// Messages are written into the far host's memory (iWARP, RoCE).
+    pub(crate) remote: bool,
     /// Header fields of replayed frames.
     pub(crate) replayed: Vec<FlowKey>,
     /// Flows made so far.
@@ -226,28 +235,13 @@ impl Context {
     /// Makes a flow; none where a receiver cannot be reached.
     pub(crate) fn make_flow(&mut self, spec: &FlowSpec<'_>) -> Option<u32> {
         let hash = FlowId::of(&spec.key).hash();
-        let first = self
-            .routing
-            .lay(&self.lines, &mut self.hops, spec.from, spec.to, hash)?;
-        let end = self.hops.len();
-        let shift = (end - first as usize) as u32;
-        if spec.spread {
-            for pcp in 1..8 {
-                for place in first as usize..end {
-                    let mut hop = self.hops[place];
-                    if hop.next != NIL {
-                        hop.next += pcp * shift;
-                    }
-                    self.hops.push(hop);
-                }
-            }
-        }
+        let (path, path_hops) = self.lay_path(spec.from, spec.to, hash, spec.spread)?;
         let flow = self.flows.len() as u32;
         let classes = self.collector.classes.len();
         self.flows.push(Flow {
             counters: FlowCounters::default(),
-            path: first,
-            path_hops: if spec.spread { shift } else { 0 },
+            path,
+            path_hops,
             leaves: u16::try_from(spec.to.len()).unwrap_or(u16::MAX),
             owner: spec.owner,
             ends: [spec.from, spec.to.first().copied().unwrap_or(0)],
@@ -421,6 +415,7 @@ mod tests {
                 reply_bytes: 0,
                 replayed: Vec::new(),
                 flows: 0,
+                remote: false,
                 known: HashMap::new(),
             };
             for flow in 0..120_000 {

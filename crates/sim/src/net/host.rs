@@ -3,84 +3,25 @@
 //! On transmit a frame goes from the application down the stack (a fixed delay), over the host interface if there
 //! is one, into the NIC's traffic manager and onto the wire. On receive it goes from the wire into the receive
 //! channels (a traffic manager whose transmitter is the host interface) if there are any, up the stack, and to the
-//! application. The source queue is the traffic manager's; without a policy it is one FIFO without limit.
-//!
-//! Left out: the CPU's share per packet, interrupt coalescing.
+//! application. The source queue is the traffic manager's; without a policy it is one FIFO without limit. Where the
+//! host's processors are modelled ([`super::stack`]) a frame is their work first on its way down, and last on its way
+//! up: the fixed delays then stand for what lies between processor and NIC.
 
 use super::application::{Endpoint, Requester};
 use super::bus::Bus;
 use super::context::Context;
 use super::event::Event;
 use super::flow::Meaning;
-use super::messages::talker::Talker;
 use super::frame::{CONTROL_BIT, Frame, NIL};
+use super::messages::talker::Talker;
 use super::script::Action;
+use super::sending::Sending;
+use super::stack::Stack;
 use super::transmitter::{Started, Transmitter};
 use crate::engine::{Phase, Stream};
 use crate::results::collect::Cause;
-use crate::workload::{Emission, Source};
 use clearway_core::Ecn;
 use std::collections::VecDeque;
-
-/// A source and the frame that it sends next.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Sending {
-    next: Option<Emission>,
-    /// Simulator's flow of `next`, looked up early: among many flows the look-up waits for memory.
-    next_flow: u32,
-    /// Index of the workload.
-    workload: u32,
-    /// `next` begins a burst.
-    begins: bool,
-    blocked: bool,
-    /// Simulator's flow of each of the source's, once seen.
-    flows: Vec<u32>,
-    /// The requester whose calls these are.
-    requester: Option<u32>,
-    /// Waits between bursts while more bytes than this are queued at the host.
-    blocks_above: Option<u64>,
-    source: Source,
-}
-
-impl Sending {
-    pub(crate) fn new(
-        source: Source,
-        workload: u32,
-        requester: Option<u32>,
-        blocks_above: Option<u64>,
-    ) -> Self {
-        let flows = vec![NIL; source.flows() as usize];
-        let mut sending = Self {
-            source,
-            next: None,
-            next_flow: NIL,
-            begins: true,
-            workload,
-            flows,
-            requester,
-            blocks_above,
-            blocked: false,
-        };
-        sending.advance();
-        sending
-    }
-
-    #[inline]
-    fn advance(&mut self) {
-        if self.blocks_above.is_some() {
-            self.begins = self.source.between_bursts();
-        }
-        self.source.draw(&mut self.next);
-        let known = self.next.as_ref().and_then(|e| self.flows.get(e.flow as usize));
-        self.next_flow = known.copied().unwrap_or(NIL);
-    }
-
-    /// When its first frame is handed over.
-    pub(crate) fn first(&self) -> Option<u64> {
-        self.next.map(|e| e.at.as_ps())
-    }
-}
 
 /// What the stack takes longer than its fixed delay: an exponential time drawn for each frame.
 #[derive(Debug)]
@@ -112,6 +53,8 @@ pub(crate) struct Host {
     pub(crate) node: u32,
     /// Sources that wait for the NIC.
     pub(crate) blocked: u32,
+    /// Frames of sources go through the stack: it jitters, or its processors are modelled.
+    pub(crate) staged: bool,
     pub(crate) stack_tx_ps: u64,
     pub(crate) jitter: Option<Box<Jitter>>,
     pub(crate) bus_tx: Option<Box<Bus>>,
@@ -126,6 +69,7 @@ pub(crate) struct Host {
     pub(crate) requesters: Vec<Requester>,
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) talkers: Vec<Talker>,
+    pub(crate) stack: Option<Box<Stack>>,
     pub(crate) obeys_pause: bool,
     pub(crate) reaction_ps: u64,
     pub(crate) receive_buffer_bytes: u64,
@@ -134,96 +78,11 @@ pub(crate) struct Host {
 impl Host {
     /// True where a frame for a sink is only counted, a stack delay after its last bit is in.
     pub(crate) const fn is_direct(&self) -> bool {
-        self.bus_rx.is_none() && self.jitter.is_none()
+        self.bus_rx.is_none() && !self.staged
     }
 
     fn jitter(&mut self) -> u64 {
         self.jitter.as_mut().map_or(0, |jitter| jitter.draw())
-    }
-
-    /// How long after an emission its event comes: a stack delay without jitter needs no event of its own.
-    pub(crate) const fn source_lag_ps(&self) -> u64 {
-        if self.jitter.is_none() {
-            self.stack_tx_ps
-        } else {
-            0
-        }
-    }
-
-    /// A source's next frame is due at the NIC, or at the stack where that jitters.
-    pub(crate) fn source_due(&mut self, ctx: &mut Context, index: u16) {
-        let place = usize::from(index);
-        let lag = self.source_lag_ps();
-        loop {
-            let Some(sending) = self.sources.get_mut(place) else {
-                return;
-            };
-            if sending.blocked {
-                break;
-            }
-            let Some(emission) = sending.next else { break };
-            let due = emission.at.as_ps().saturating_add(lag);
-            if due > ctx.now {
-                let event = Event::Source {
-                    host: self.node,
-                    source: index,
-                };
-                ctx.push(due, Phase::Control, self.node, event);
-                break;
-            }
-            if sending.begins
-                && sending
-                    .blocks_above
-                    .is_some_and(|above| self.transmitter.backlog_bytes > above)
-            {
-                sending.blocked = true;
-                self.blocked += 1;
-                break;
-            }
-            let handle = self.emit(ctx, place, &emission);
-            let Some(sending) = self.sources.get_mut(place) else {
-                return;
-            };
-            sending.advance();
-            let alone = sending
-                .next
-                .is_none_or(|e| e.at.as_ps().saturating_add(lag) > ctx.now);
-            let Some(handle) = handle else { continue };
-            if self.jitter.is_some() {
-                self.submit(ctx, handle);
-            } else if alone && self.bus_tx.is_none() {
-                self.offer_nic(ctx, handle);
-            } else {
-                self.enqueue(ctx, handle);
-            }
-        }
-        self.look(ctx);
-    }
-
-    /// Makes the frame of an emission.
-    #[inline]
-    fn emit(&mut self, ctx: &mut Context, place: usize, emission: &Emission) -> Option<u32> {
-        let sending = self.sources.get_mut(place)?;
-        let known = sending.next_flow;
-        let flow = if known == NIL {
-            let owner = sending.requester.unwrap_or(NIL);
-            let made = ctx.flow_of_emission(self.node, sending.workload, emission, owner)?;
-            if let Some(entry) = sending.flows.get_mut(emission.flow as usize) {
-                *entry = made;
-            }
-            made
-        } else {
-            known
-        };
-        let tag = match sending.requester {
-            Some(_) => {
-                ctx.collector
-                    .call_begun(sending.workload, emission.intended.as_ps(), ctx.warmup);
-                ctx.begin_call(emission.intended.as_ps())
-            }
-            None => NIL,
-        };
-        ctx.make_frame(flow, emission.bytes, emission.intended.as_ps(), emission.pcp, tag)
     }
 
     /// Hands a frame to the host interface, or to the NIC where there is none.
@@ -244,7 +103,7 @@ impl Host {
             while let Some(frame) = ctx.frames.get_mut(next) {
                 let lost = next;
                 next = std::mem::replace(&mut frame.chain, NIL);
-                ctx.lose(lost, Cause::Refused(reason), self.node);
+                self.lose_sent(ctx, lost, Cause::Refused(reason));
             }
         }
     }
@@ -256,13 +115,13 @@ impl Host {
             return;
         };
         if let Err(reason) = self.transmitter.enqueue(ctx, handle, len, hop, gate, ecn) {
-            ctx.lose(handle, Cause::Refused(reason), self.node);
+            self.lose_sent(ctx, handle, Cause::Refused(reason));
         }
     }
 
     /// The same for a frame that comes alone at this instant: it may go on the wire at once.
     #[inline]
-    fn offer_nic(&mut self, ctx: &mut Context, handle: u32) {
+    pub(super) fn offer_nic(&mut self, ctx: &mut Context, handle: u32) {
         let Some((len, hop, gate, ecn)) = self.at_nic(ctx, handle) else {
             return;
         };
@@ -320,35 +179,17 @@ impl Host {
         }
     }
 
-    fn pump(&mut self, ctx: &mut Context) {
-        while let Started::Dropped { handle, .. } = self.transmitter.start(ctx) {
-            ctx.lose(handle, Cause::Aged, self.node);
+    pub(super) fn pump(&mut self, ctx: &mut Context) {
+        let mut started = self.transmitter.start(ctx);
+        while let Started::Dropped { handle, .. } = started {
+            self.lose_sent(ctx, handle, Cause::Aged);
+            started = self.transmitter.start(ctx);
+        }
+        if self.stack.is_some() && matches!(started, Started::Frame) {
+            self.frame_sent(ctx);
         }
         if self.blocked > 0 {
             self.unblock(ctx);
-        }
-    }
-
-    /// Lets sources go on whose wait for the NIC is over. What they send then was generated then.
-    fn unblock(&mut self, ctx: &mut Context) {
-        let now = ctx.instant();
-        let lag = self.source_lag_ps();
-        for (index, sending) in self.sources.iter_mut().enumerate() {
-            let above = sending.blocks_above.unwrap_or(u64::MAX);
-            if sending.blocked && self.transmitter.backlog_bytes <= above {
-                sending.blocked = false;
-                self.blocked -= 1;
-                sending.source.resume(now);
-                if let Some(next) = &mut sending.next {
-                    next.at = next.at.max(now);
-                    next.intended = next.at;
-                }
-                let event = Event::Source {
-                    host: self.node,
-                    source: index as u16,
-                };
-                ctx.push(ctx.now.saturating_add(lag), Phase::Control, self.node, event);
-            }
         }
     }
 
@@ -463,7 +304,7 @@ impl Host {
         let before = self.up.back().map_or(0, |b| b.0);
         let at = at.saturating_add(self.jitter()).max(before);
         if at <= ctx.now {
-            self.deliver(ctx, handle);
+            self.land(ctx, handle);
             self.look(ctx);
             return;
         }
@@ -481,13 +322,32 @@ impl Host {
                 break;
             }
             self.up.pop_front();
-            self.deliver(ctx, handle);
+            self.land(ctx, handle);
         }
         self.look(ctx);
     }
 
+    /// A frame that the NIC refused or dropped is lost, and its place in the transmit ring is free.
+    #[cold]
+    fn lose_sent(&mut self, ctx: &mut Context, handle: u32, cause: Cause) {
+        ctx.lose(handle, cause, self.node);
+        if self.stack.is_some() {
+            self.frame_sent(ctx);
+        }
+    }
+
+    /// A frame is in host memory.
+    #[inline]
+    fn land(&mut self, ctx: &mut Context, handle: u32) {
+        if self.stack.is_some() {
+            self.receive(ctx, handle);
+        } else {
+            self.deliver(ctx, handle);
+        }
+    }
+
     /// A frame is at its application.
-    fn deliver(&mut self, ctx: &mut Context, handle: u32) {
+    pub(super) fn deliver(&mut self, ctx: &mut Context, handle: u32) {
         let Some(frame) = ctx.deliver(handle, ctx.now) else {
             return;
         };
@@ -507,6 +367,15 @@ impl Host {
 
     /// Sends frames of the application down the stack, those chained to it with it.
     pub(crate) fn submit(&mut self, ctx: &mut Context, handle: u32) {
+        if self.stack.is_some() {
+            self.send(ctx, handle);
+        } else {
+            self.descend(ctx, handle);
+        }
+    }
+
+    /// Sends frames on to the NIC that have cost what they cost.
+    pub(super) fn descend(&mut self, ctx: &mut Context, handle: u32) {
         if self.stack_tx_ps == 0 && self.jitter.is_none() {
             self.enqueue_chain(ctx, handle);
             return;

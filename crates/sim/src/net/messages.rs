@@ -112,6 +112,8 @@ pub(crate) struct Pipe {
     notice: Notice,
     /// The writer was told that there is no room.
     room_wanted: bool,
+    /// Messages that the sender's processor is at: a blocking write has not returned.
+    writing: u32,
     carrier: Carrier,
 }
 
@@ -120,6 +122,16 @@ pub(crate) struct Pipe {
 enum Carrier {
     Stream(Stream),
     Datagrams(Datagrams),
+}
+
+impl Pipe {
+    /// The flow of its first frames.
+    const fn flow(&self) -> u32 {
+        match &self.carrier {
+            Carrier::Stream(stream) => stream.flow,
+            Carrier::Datagrams(datagrams) => datagrams.first,
+        }
+    }
 }
 
 /// Opens a pipe.
@@ -154,6 +166,7 @@ pub(crate) fn open_pipe(nodes: &mut [Node], ctx: &mut Context, spec: &PipeSpec<'
         writer: spec.writer,
         notice: spec.notice,
         room_wanted: false,
+        writing: 0,
         carrier,
     });
     Ok(pipe)
@@ -180,9 +193,42 @@ impl Host {
         ctx.collector
             .messages
             .post(p.workload, &message, receivers, ctx.warmup);
-        match p.carrier {
-            Carrier::Stream(_) => self.write_stream(ctx, pipe, message),
-            Carrier::Datagrams(_) => self.write_datagrams(ctx, pipe, message),
+        let flow = p.flow();
+        if self.message_down(ctx, flow, pipe, &message) {
+            if let Some(p) = ctx.pipes.get_mut(pipe as usize) {
+                p.writing += 1;
+            }
+            return;
+        }
+        self.write(ctx, pipe, message);
+    }
+
+    /// Gives a message to what carries it.
+    fn write(&mut self, ctx: &mut Context, pipe: u32, message: Message) {
+        match ctx.pipes.get(pipe as usize).map(|p| &p.carrier) {
+            Some(Carrier::Stream(_)) => self.write_stream(ctx, pipe, message),
+            Some(Carrier::Datagrams(_)) => self.write_datagrams(ctx, pipe, message),
+            None => {}
+        }
+    }
+
+    /// A processor has written a message (`down`) or read one.
+    pub(crate) fn message_done(&mut self, ctx: &mut Context, down: bool, pipe: u32, message: &Message) {
+        if !down {
+            self.message_read(ctx, pipe, message);
+            return;
+        }
+        let Some(p) = ctx.pipes.get_mut(pipe as usize) else {
+            return;
+        };
+        p.writing = p.writing.saturating_sub(1);
+        let waits = p.room_wanted;
+        self.write(ctx, pipe, *message);
+        if waits && self.has_room(ctx, pipe) {
+            if let Some(p) = ctx.pipes.get_mut(pipe as usize) {
+                p.room_wanted = true;
+            }
+            self.tell_room(ctx, pipe);
         }
     }
 
@@ -196,6 +242,7 @@ impl Host {
             Carrier::Stream(s) => self.stream_has_room(s),
             Carrier::Datagrams(d) => d.has_room(),
         };
+        let room = room && p.writing == 0;
         p.room_wanted = !room;
         room
     }
@@ -229,8 +276,19 @@ impl Host {
         }
     }
 
-    /// A whole message is at this host's application.
+    /// A whole message is at this host.
     fn read_message(&mut self, ctx: &mut Context, pipe: u32, message: &Message) {
+        let Some(p) = ctx.pipes.get(pipe as usize) else {
+            return;
+        };
+        let flow = p.flow();
+        if !self.message_up(ctx, flow, pipe, message) {
+            self.message_read(ctx, pipe, message);
+        }
+    }
+
+    /// A whole message is at this host's application.
+    fn message_read(&mut self, ctx: &mut Context, pipe: u32, message: &Message) {
         let Some(p) = ctx.pipes.get(pipe as usize) else {
             return;
         };

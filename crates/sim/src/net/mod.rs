@@ -6,9 +6,10 @@
 //! * `line`: one direction of a cable; `transmitter`: one egress with its control slot and wire;
 //! * `selection`: what chooses the egress's next frame: a traffic manager or a FIFO;
 //! * `memory`, `flow_control`, `switch`: the shared-memory switch;
-//! * `bus`, `host`, `application`: the end station;
+//! * `bus`, `host`, `sending`, `stack`, `application`: the end station;
 //! * `messages`: what carries whole messages between hosts, and who writes them;
 //! * `flow`, `routing`: flows and their paths;
+//! * `script`, `schedule`: what is changed while a run goes on;
 //! * `estimate`: what a run will take;
 //! * `build`, `sources`, `simulation`: a scenario made into nodes, and the loop that runs it.
 
@@ -30,10 +31,13 @@ pub(crate) mod messages;
 mod port;
 mod refusal;
 mod routing;
+mod schedule;
 mod script;
 pub(crate) mod selection;
+mod sending;
 pub(crate) mod simulation;
 mod sources;
+pub(crate) mod stack;
 mod switch;
 #[cfg(test)]
 mod tests;
@@ -44,6 +48,7 @@ pub use estimate::{Estimate, estimate};
 pub use flow::{FlowCounters, host_ip, host_mac};
 pub use refusal::Refusal;
 pub use script::{Action, Scripted};
+pub use stack::usage::Usage;
 pub use simulation::{Progress, RunOptions, run, run_scripted, run_with};
 
 use host::Host;

@@ -7,6 +7,7 @@ use super::event::Event;
 use super::frame::NIL;
 use super::line;
 use super::refusal::Refusal;
+use super::schedule::Schedule;
 use super::script::Scripted;
 use super::transmitter::Transmitter;
 use crate::engine::Phase;
@@ -78,9 +79,11 @@ pub fn run_scripted(
         let node = line.from.0;
         ctx.push(scripted.at.as_ps(), Phase::Control, node, Event::Script { index });
     }
+    let schedule = Schedule::new(scenario, &mut ctx)?;
     let mut simulation = Simulation {
         nodes,
         ctx,
+        schedule,
         series: Series::of(scenario),
         events: 0,
         script,
@@ -97,11 +100,13 @@ pub fn run_scripted(
         ctx,
         series,
         events,
+        schedule,
         ..
     } = simulation;
-    Ok(Outcome::collect(
-        scenario, seed, &nodes, ctx, series, events, stopped,
-    ))
+    let actions = schedule.map_or_else(Vec::new, |schedule| schedule.finish(&ctx));
+    let mut outcome = Outcome::collect(scenario, seed, &nodes, ctx, series, events, stopped);
+    outcome.actions = actions;
+    Ok(outcome)
 }
 
 struct Simulation<'a> {
@@ -110,6 +115,8 @@ struct Simulation<'a> {
     series: Series,
     events: u64,
     script: &'a [Scripted],
+    /// The scenario's own changes.
+    schedule: Option<Box<Schedule>>,
     /// The first scripted change that was impossible.
     failed: Option<Refusal>,
 }
@@ -188,6 +195,7 @@ impl Simulation<'_> {
                 }
             }
             Event::Script { index } => self.script_due(index),
+            Event::Step { index } => self.step_due(index),
             Event::Sample => {
                 self.series.take(&mut self.nodes, ctx);
                 let next = ctx.now.saturating_add(ctx.collector.interval.max(1));
@@ -205,6 +213,9 @@ impl Simulation<'_> {
             | Event::BusReceive { host }
             | Event::Deliver { host }
             | Event::Submit { host }
+            | Event::Processor { host, .. }
+            | Event::Interrupt { host, .. }
+            | Event::SentInterrupt { host }
             | Event::Begin { host, .. }
             | Event::Talk { host, .. }
             | Event::Timer { host, .. } => {
@@ -218,6 +229,9 @@ impl Simulation<'_> {
                     Event::BusReceive { .. } => host.bus_receive_due(ctx),
                     Event::Deliver { .. } => host.deliver_due(ctx),
                     Event::Submit { .. } => host.submit_due(ctx),
+                    Event::Processor { cpu, .. } => host.processor_due(ctx, cpu),
+                    Event::Interrupt { cpu, .. } => host.interrupt_due(ctx, cpu),
+                    Event::SentInterrupt { .. } => host.sent_interrupt_due(ctx),
                     Event::Begin { requester, .. } => host.begin_due(ctx, u32::from(requester)),
                     Event::Talk { talker, .. } => host.talk_due(ctx, talker),
                     Event::Timer { endpoint, .. } => host.timer_due(ctx, endpoint),
@@ -240,6 +254,14 @@ impl Simulation<'_> {
         if let Err(problem) = done {
             self.failed
                 .get_or_insert_with(|| Refusal::new(format!("script action {index}"), "change", problem));
+        }
+    }
+
+    #[cold]
+    fn step_due(&mut self, index: u32) {
+        let Some(schedule) = &mut self.schedule else { return };
+        if let Err(refusal) = schedule.due(&mut self.nodes, &mut self.ctx, index) {
+            self.failed.get_or_insert(refusal);
         }
     }
 

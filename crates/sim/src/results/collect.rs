@@ -26,10 +26,14 @@ pub enum Cause {
     Threshold,
     /// The receive side of a NIC was full.
     ReceiveBuffer,
+    /// The receive ring of its processor was full.
+    ReceiveRing,
+    /// The link that it was on, or was sent to, was down.
+    LinkDown,
 }
 
 /// Number of causes.
-pub const CAUSES: usize = RefuseReason::ALL.len() + 4;
+pub const CAUSES: usize = RefuseReason::ALL.len() + 6;
 
 impl Cause {
     /// All causes, in the order of [`Cause::index`].
@@ -39,6 +43,8 @@ impl Cause {
             Self::MemoryFull,
             Self::Threshold,
             Self::ReceiveBuffer,
+            Self::LinkDown,
+            Self::ReceiveRing,
         ])
     }
     /// Place among the counters.
@@ -51,6 +57,8 @@ impl Cause {
             Self::MemoryFull => refusals + 1,
             Self::Threshold => refusals + 2,
             Self::ReceiveBuffer => refusals + 3,
+            Self::LinkDown => refusals + 4,
+            Self::ReceiveRing => refusals + 5,
         }
     }
     /// A name for reports.
@@ -62,6 +70,8 @@ impl Cause {
             Self::MemoryFull => "memory-full",
             Self::Threshold => "threshold",
             Self::ReceiveBuffer => "receive-buffer",
+            Self::LinkDown => "link-down",
+            Self::ReceiveRing => "receive-ring",
         }
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! FNV-1a over 64-bit words (Fowler, Noll and Vo; here a word at a time). Not for secrets.
 
-use super::Outcome;
+use super::{CAUSES, Outcome};
 use clearway_metrics::histogram::Histogram;
+
+/// Causes of loss that every number includes.
+const CAUSES_ALWAYS: usize = 13;
 
 struct Digest(u64);
 
@@ -17,6 +20,14 @@ impl Digest {
     }
     fn wide(&mut self, value: u128) {
         self.words([value as u64, (value >> 64) as u64]);
+    }
+    /// Causes that came later count where there are any, so that a run without them keeps its number.
+    fn causes(&mut self, causes: &[u64; CAUSES]) {
+        let (first, later) = causes.split_at(CAUSES_ALWAYS);
+        self.words(first.iter().copied());
+        for (place, &count) in later.iter().enumerate().filter(|c| *c.1 > 0) {
+            self.words([place as u64, count]);
+        }
     }
     fn histogram(&mut self, histogram: &Histogram) {
         let parts = histogram.parts();
@@ -41,7 +52,7 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
         for t in [c.offered, c.delivered, c.dropped, c.window] {
             d.words([t.frames, t.bytes, t.payload]);
         }
-        d.words(c.causes);
+        d.causes(&c.causes);
         d.words(c.bins.iter().copied());
         d.histogram(&c.from_generation);
         d.histogram(&c.from_nic);
@@ -80,11 +91,16 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
     for switch in &outcome.switches {
         d.word(switch.memory_bytes_peak);
         d.wide(switch.memory_area);
-        d.words(switch.causes);
+        d.causes(&switch.causes);
     }
     for host in &outcome.hosts {
         d.word(host.receive_bytes_peak);
-        d.words(host.causes);
+        d.causes(&host.causes);
+        for cpu in &host.cpus {
+            let u = &cpu.usage;
+            d.words([u.receive_ps, u.transmit_ps, u.interrupt_ps, u.interrupts]);
+            d.words([u.packets, u.frames, u.ring_frames_max]);
+        }
     }
     for call in &outcome.calls {
         d.words([call.calls.begun, call.calls.answered]);
@@ -98,6 +114,7 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
         d.histogram(&m.one_way);
         d.histogram(&m.round_trips);
     }
+    d.words(outcome.actions.iter().flat_map(|a| a.words()));
     d.words(outcome.series.times_ps.iter().copied());
     for line in &outcome.series.lines {
         d.words(line.values.iter().copied());

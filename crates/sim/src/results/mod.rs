@@ -3,6 +3,7 @@
 //! Every number names its accounting layer, its population and its unit. Counts are integers; two runs with the same
 //! scenario and seed agree in all of them, which [`Outcome::hash`] states in one number.
 
+mod actions;
 pub(crate) mod collect;
 mod digest;
 pub(crate) mod jitter;
@@ -11,12 +12,13 @@ mod outcome;
 mod rows;
 mod series;
 
-pub use crate::net::{Calls, FlowCounters, Progress};
-pub use jitter::FlowJitter;
+pub use crate::net::{Calls, FlowCounters, Progress, Usage};
+pub use actions::ActionResult;
 pub use collect::{CAUSES, Cause, ClassCounters, FlowControlMark, Totals};
+pub use jitter::FlowJitter;
 pub use messages::Messages;
 pub use outcome::{
-    CallResult, ClassResult, EngineStats, FlowResult, HostResult, MessageResult, Outcome, PortResult, QueueResult,
+    CallResult, ClassResult, CpuResult, EngineStats, FlowResult, HostResult, MessageResult, Outcome, PortResult, QueueResult,
     SwitchResult, TcpResult,
 };
 pub use series::{Series, SeriesLine};

@@ -3,7 +3,7 @@
 use super::collect::{CAUSES, ClassCounters, FlowControlMark, Totals};
 use super::jitter::FlowJitter;
 use super::series::{Series, port_name};
-use super::{Calls, FlowCounters, Messages, digest, rows};
+use super::{ActionResult, Calls, FlowCounters, Messages, digest, rows};
 use crate::net::application::Endpoint;
 use crate::net::context::Context;
 use crate::net::selection::QueueState;
@@ -43,6 +43,8 @@ pub struct Outcome {
     pub tcp: Vec<TcpResult>,
     /// By workload that sent messages.
     pub messages: Vec<MessageResult>,
+    /// By timed change of the scenario.
+    pub actions: Vec<ActionResult>,
     /// Samples over time.
     pub series: Series,
     /// Flow-control frames over time, where series are sampled; the first 65,536.
@@ -141,6 +143,30 @@ pub struct HostResult {
     pub receive_bytes_peak: u64,
     /// Frames lost, by [`super::Cause::index`].
     pub causes: [u64; CAUSES],
+    /// By processor, where they are modelled.
+    pub cpus: Vec<CpuResult>,
+}
+
+/// One processor of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuResult {
+    /// What it did after the warm-up.
+    pub usage: Usage,
+    /// It looks for frames all the time: a processor that is taken whole, however little of it is of use.
+    pub polls: bool,
+}
+
+impl CpuResult {
+    /// The share of a span in which it did work.
+    #[must_use]
+    pub fn useful(&self, span: Duration) -> f64 {
+        self.usage.busy_ps() as f64 / (span.as_ps() as f64).max(1.0)
+    }
+    /// The share of a span in which nobody else could have it.
+    #[must_use]
+    pub fn taken(&self, span: Duration) -> f64 {
+        if self.polls { 1.0 } else { self.useful(span) }
+    }
 }
 
 /// Calls of one workload.
@@ -251,6 +277,7 @@ impl Outcome {
                             .map_or_else(String::new, |h| h.name.clone()),
                         receive_bytes_peak: host.bus_rx.as_ref().map_or(0, |b| b.bytes_peak),
                         causes: causes(index),
+                        cpus: host.stack.as_ref().map_or_else(Vec::new, |s| s.results()),
                     });
                     for endpoint in &host.endpoints {
                         let Endpoint::Receiver(r) = endpoint else { continue };
@@ -350,6 +377,7 @@ impl Outcome {
             calls: calls.collect(),
             tcp: tcp.collect(),
             messages,
+            actions: Vec::new(),
             series,
             marks: collector.marks,
             engine: EngineStats {

@@ -4,7 +4,8 @@
 //! warm-up and delivered before the end; loss stands beside it.
 
 use super::collect::{Cause, Totals};
-use super::{ClassResult, FlowJitter, Messages, Outcome, PortResult};
+use super::{ActionResult, ClassResult, CpuResult, FlowJitter, Messages, Outcome, PortResult};
+use clearway_core::Duration;
 use clearway_metrics::Row;
 use clearway_metrics::histogram::Histogram;
 
@@ -256,6 +257,71 @@ impl Writer<'_> {
     }
 }
 
+impl Writer<'_> {
+    fn cpu(&mut self, name: &str, cpu: &CpuResult, measured: Duration) {
+        let about = About {
+            scope: "cpu",
+            name,
+            population: "time after warm-up",
+        };
+        let span = (measured.as_ps() as f64).max(1.0);
+        let u = &cpu.usage;
+        self.add(about, ("cpu_useful", "mean", "1", "-"), cpu.useful(measured));
+        self.add(about, ("cpu_taken", "mean", "1", "-"), cpu.taken(measured));
+        let parts = [
+            ("receive", u.receive_ps),
+            ("transmit", u.transmit_ps),
+            ("interrupt", u.interrupt_ps),
+        ];
+        for (part, ps) in parts {
+            self.add(about, ("cpu_useful", part, "1", "-"), ps as f64 / span);
+        }
+        self.add(about, ("interrupts", "sum", "1", "-"), u.interrupts as f64);
+        self.add(about, ("packets_taken", "sum", "1", "-"), u.packets as f64);
+        self.add(about, ("frames_taken", "sum", "1", "-"), u.frames as f64);
+        self.add(
+            about,
+            ("receive_ring_used", "max", "frame", "-"),
+            u.ring_frames_max as f64,
+        );
+    }
+}
+
+impl Writer<'_> {
+    fn action(&mut self, action: &ActionResult) {
+        let about = About {
+            scope: "action",
+            name: &action.name,
+            population: "since the action",
+        };
+        self.add(about, ("at", "value", "s", "-"), action.at_ps as f64 / SECOND_PS);
+        let counts = [
+            ("ports_changed", action.ports),
+            ("flows_concerned", action.flows),
+            ("flows_moved", action.flows_moved),
+            ("frames_lost", action.frames_lost),
+        ];
+        for (metric, count) in counts {
+            if count > 0 {
+                self.add(about, (metric, "sum", "1", "-"), count as f64);
+            }
+        }
+        if action.moves != [0, 0] {
+            self.add(about, ("flows_moved", "up", "1", "-"), action.moves[1] as f64);
+            self.add(about, ("flows_moved", "down", "1", "-"), action.moves[0] as f64);
+        }
+        let spans = [
+            ("flows_back_after", action.flows_back_ps),
+            ("throughput_back_after", action.throughput_back_ps),
+        ];
+        for (metric, span) in spans {
+            if let Some(ps) = span {
+                self.add(about, (metric, "value", "s", "-"), ps as f64 / SECOND_PS);
+            }
+        }
+    }
+}
+
 /// All rows of an outcome.
 pub(super) fn of(outcome: &Outcome, run: &str) -> Vec<Row> {
     let measured_ps = (outcome.measured().as_ps() as f64).max(1.0);
@@ -365,6 +431,9 @@ pub(super) fn of(outcome: &Outcome, run: &str) -> Vec<Row> {
             host.receive_bytes_peak as f64,
         );
         w.causes(about, &host.causes);
+        for (index, cpu) in host.cpus.iter().enumerate() {
+            w.cpu(&format!("{}:cpu{index}", host.name), cpu, outcome.measured());
+        }
     }
     for call in &outcome.calls {
         let about = About {
@@ -416,6 +485,9 @@ pub(super) fn of(outcome: &Outcome, run: &str) -> Vec<Row> {
         };
         let rate = tcp.delivered_bytes as f64 * 8.0 / w.seconds;
         w.add(about, ("throughput", "mean", "bit/s", "payload"), rate);
+    }
+    for action in &outcome.actions {
+        w.action(action);
     }
     w.rows
 }

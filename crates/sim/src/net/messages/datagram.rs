@@ -39,7 +39,7 @@ struct Flying {
 #[derive(Debug)]
 pub(super) struct Datagrams {
     /// Flow of frames with a UDP header.
-    first: u32,
+    pub(super) first: u32,
     /// Flow of the other fragments, once there are any.
     rest: Option<u32>,
     /// Bytes of an IP packet.

@@ -15,6 +15,8 @@ use clearway_policy::scenario::TcpSettings;
 pub(super) struct Stream {
     /// The connection's end at the sending host.
     endpoint: u32,
+    /// Flow of its segments.
+    pub(super) flow: u32,
     /// Bytes written, framing included.
     written: u64,
     /// Segment size where messages are framed as iWARP.
@@ -75,6 +77,7 @@ impl Stream {
         ctx.push(spec.start, Phase::Control, spec.from, event);
         Some(Self {
             endpoint: send_end,
+            flow: data_flow,
             written: 0,
             framed: framed.then_some(u64::from(tcp.mss_bytes)),
             arriving: Ends::new(),

@@ -108,7 +108,7 @@ fn random_control(r: &mut Stream, ports: usize) -> FlowControl {
 }
 
 /// Hosts at two joined switches, everything drawn.
-fn random_scenario(r: &mut Stream) -> Scenario {
+pub(super) fn random_scenario(r: &mut Stream) -> Scenario {
     let hosts = 3 + r.below(4) as usize;
     let mut s = star(hosts, Duration::from_us(400));
     s.flow_histograms = r.chance(0.3);
@@ -193,7 +193,7 @@ fn random_scenario(r: &mut Stream) -> Scenario {
     s
 }
 
-fn sums(o: &Outcome) -> (u64, u64, u64) {
+pub(super) fn sums(o: &Outcome) -> (u64, u64, u64) {
     let mut sums = (0, 0, 0);
     for class in &o.classes {
         sums.0 += class.counters.offered.frames;

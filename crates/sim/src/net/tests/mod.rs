@@ -1,8 +1,11 @@
 //! Facts about the models: exact, against theory, and as properties.
 
+mod actions;
 mod conservation;
 mod exact;
 mod flow_control;
 mod messages;
 mod queueing;
 mod scenarios;
+mod stack;
+mod stack_random;
