@@ -41,6 +41,17 @@ Examples:
 Verdicts: ok (within the tolerance), miss, fitted (used to choose a parameter, so not a prediction), weak (the
 interval over the seeds is so wide that the figure could not miss).";
 
+const AUDIT_HELP: &str = "\
+Examples:
+  clearway audit
+  clearway audit s2d --full
+  clearway audit burst-ratio-256
+  clearway audit --json | jq '.checks[] | select(.verdict == \"inconsistent\") | .name'
+
+Verdicts: consistent (within the printed digits, or half a per cent), approximate (within 5 per cent unless the
+check says otherwise), inconsistent. --strict fails on published numbers that are inconsistent; assumptions of
+models that the published numbers rule out are shown and do not count.";
+
 const CHECK_HELP: &str = "\
 Examples:
   clearway check policies/two-channels.toml
@@ -76,6 +87,9 @@ pub(crate) enum Command {
     /// Predict published experiments and show published and predicted figures side by side
     #[command(after_long_help = REPRODUCE_HELP)]
     Reproduce(Reproduce),
+    /// Check the arithmetic of what the documents publish
+    #[command(after_long_help = AUDIT_HELP)]
+    Audit(Audit),
     /// Look for mistakes in a policy or scenario file without running it
     #[command(after_long_help = CHECK_HELP)]
     Check(Check),
@@ -135,6 +149,20 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) seeds: Option<u32>,
     /// Exit with 1 if a prediction misses
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    /// Documents or checks; all of them if none is named
+    pub(crate) names: Vec<String>,
+    /// Write out every computation, not only those that something is wrong with
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Exit with 1 if published numbers are inconsistent
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]

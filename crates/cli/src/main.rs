@@ -5,6 +5,7 @@
 //! stops when asked to and says how it ended.
 
 mod arguments;
+mod audit;
 mod bench;
 mod check;
 mod ending;
@@ -37,6 +38,7 @@ fn carry_out(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(arguments),
+        Command::Audit(arguments) => audit::audit(arguments),
         Command::Bench(arguments) => bench::bench(arguments),
         Command::Check(check) => check::check(check),
         Command::Schema { kind } => schema(*kind),

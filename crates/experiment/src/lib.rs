@@ -1,5 +1,6 @@
 //! Experiments: runs over several seeds, reproductions of published figures, verdicts.
 //!
+//! * [`audit`]: arithmetic checks on what the documents publish;
 //! * [`backplane`]: the experiment of the backplane talk;
 //! * [`cores`]: independent pieces of work on all cores, results in order;
 //! * [`headers`]: the bytes that a simulated frame would begin with;
@@ -8,6 +9,7 @@
 //! * [`reproduce`]: what documents publish beside what the model predicts;
 //! * [`t4_qos`]: the experiment of the T4 paper.
 
+pub mod audit;
 pub mod backplane;
 pub mod cores;
 pub mod headers;
