@@ -15,7 +15,7 @@ use super::frame::NIL;
 use super::selection::{Next, Selection};
 use crate::engine::Phase;
 use clearway_core::plan::{NodeKind, QueueMode};
-use clearway_core::{Plan, PlanError, RefuseReason};
+use clearway_core::{Change, Plan, PlanError, RefuseReason};
 use clearway_policy::scenario::HostInterface;
 use std::collections::VecDeque;
 
@@ -90,6 +90,14 @@ impl Bus {
             bytes_peak: 0,
             landing: VecDeque::new(),
         })
+    }
+
+    /// Changes the order of transfers.
+    pub(crate) fn reorder(&mut self, ctx: &Context, change: &Change) -> Result<(), String> {
+        match &mut self.selection {
+            Selection::Fifo(_) => Ok(()),
+            selection => selection.change(ctx.instant(), change),
+        }
     }
 
     /// The longest transfer, bytes.

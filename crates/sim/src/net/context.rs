@@ -93,6 +93,16 @@ impl Context {
     pub(crate) fn leaves_of(&self, frame: &Frame) -> u64 {
         let Some(hop) = self.hops.get(frame.hop as usize) else {
             return 1;
+    /// Takes a frame out of the world that was on a line that is down.
+    #[cold]
+    pub(crate) fn lose_on_line(&mut self, handle: u32, line: u32) {
+        let leaves = self.frames.get(handle).map_or(0, |frame| self.leaves_of(frame));
+        let l = &mut self.lines[line as usize];
+        l.lost += leaves;
+        let node = l.from.0;
+        self.lose(handle, Cause::LinkDown, node);
+    }
+
         };
         if frame.chain != NIL {
             return self.leaves_behind(hop);

@@ -6,10 +6,13 @@
 //! every standard Ethernet rate is a whole number of picoseconds a byte, so that nothing is rounded there.
 //!
 //! Frames of a line arrive in the order in which they were sent: only the head has an event.
+//!
+//! A line that is down takes frames like any other, and loses them: what was on it when it went down, and what its
+//! transmitter sends into it afterwards.
 
 use super::context::Context;
 use super::event::Event;
-use super::frame::{CONTROL_LEN, NIL, PREAMBLE, WIRE_OVERHEAD};
+use super::frame::{CONTROL_BIT, CONTROL_LEN, NIL, PREAMBLE, WIRE_OVERHEAD};
 use crate::engine::Phase;
 use clearway_core::Instant;
 use std::collections::VecDeque;
@@ -72,7 +75,8 @@ pub(crate) struct LineCounters {
 pub(crate) struct Line {
     /// Length of the frame sent last: what it takes is in the next fields.
     taken_len: u32,
-    pub(crate) capture: bool,
+    /// Captured or down: what is sent is looked at.
+    pub(crate) watched: bool,
     /// Picoseconds that it takes of its transmitter, gap included.
     taken_ps: u64,
     /// Picoseconds until its last bit is out.
@@ -90,6 +94,10 @@ pub(crate) struct Line {
     /// Picoseconds a byte, with [`FRACTION`] fractional bits.
     byte_ps: u64,
     pub(crate) rate_bps: u64,
+    pub(crate) capture: bool,
+    down: bool,
+    /// Receivers that lost a frame because the line was down.
+    pub(crate) lost: u64,
 }
 
 impl Line {
@@ -112,7 +120,10 @@ impl Line {
             to,
             direct: None,
             notice: Notice::LastBit,
+            watched: false,
             capture: false,
+            down: false,
+            lost: 0,
             in_flight: VecDeque::new(),
             taken_len: NIL,
             taken_ps: 0,
@@ -204,6 +215,26 @@ impl Line {
         (frame, part, Some(next))
     }
 
+    /// True while it loses what it is given.
+    pub(crate) const fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// Takes it down or brings it back. Returns what was on it and is lost, first sent first.
+    pub(crate) fn set_down(&mut self, down: bool) -> Vec<u32> {
+        self.down = down;
+        self.watched = down || self.capture;
+        if !down {
+            return Vec::new();
+        }
+        // The places stay: the event of the head finds that nothing came in.
+        let frames = self
+            .in_flight
+            .iter_mut()
+            .map(|f| std::mem::replace(&mut f.frame, NIL));
+        frames.filter(|&frame| frame != NIL).collect()
+    }
+
     /// The frame whose first part just came in has gone on already: its last bit means nothing any more.
     pub(crate) fn forget_head(&mut self) {
         if let Some(head) = self.in_flight.front_mut() {
@@ -215,6 +246,10 @@ impl Line {
 /// Puts a control frame on the wire of `line` at `now`.
 pub(crate) fn launch_control(ctx: &mut Context, line: u32, frame: u32) {
     let l = &mut ctx.lines[line as usize];
+    if l.down {
+        let _ = ctx.controls.remove(frame & !CONTROL_BIT);
+        return;
+    }
     let last = ctx.now + l.time_ps(PREAMBLE + CONTROL_LEN) + l.delay_ps;
     launch(ctx, line, frame, last);
 }

@@ -3,12 +3,19 @@
 //! Hosts do not forward. Distances are found by breadth-first search from a destination the first time that a flow
 //! needs them. A multicast tree hangs every receiver on its shortest path from the sender, each node by one line.
 //! Source: equal-cost multipath as in RFC 2992 (hash of the flow, modulo the number of paths). Left out: weights,
-//! spanning trees, paths that change while the run lasts.
+//! spanning trees.
+//!
+//! Where a link is known to be down, the flows that crossed it are laid anew without it, and the others stay where they
+//! are; when it is known to be back, every flow is laid as it was at first. A frame takes the way that holds where it
+//! is when it gets there: frames before the broken link turn off at its near end where there is another way from there,
+//! and frames of a flow that went back to its first way finish on the other one. A flow without any way keeps its old
+//! one, and its frames are lost at the link.
 
+use super::context::Context;
 use super::flow::Hop;
 use super::frame::NIL;
 use super::line::Line;
-use clearway_core::Target;
+use clearway_core::{FlowId, Target};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The graph and the distances found so far.
@@ -20,6 +27,8 @@ pub(crate) struct Routing {
     hosts: u32,
     /// Hops from each node to a host, by host.
     distances: BTreeMap<u32, Vec<u16>>,
+    /// Links that nothing is routed over.
+    out: BTreeSet<u32>,
 }
 
 const FAR: u16 = u16::MAX;
@@ -42,7 +51,34 @@ impl Routing {
             lines: leaving,
             hosts,
             distances: BTreeMap::new(),
+            out: BTreeSet::new(),
         }
+    }
+
+    /// Routes nothing over a link any more, or again.
+    fn use_link(&mut self, lines: &[Line], link: u32, usable: bool) {
+        let changed = if usable {
+            self.out.remove(&link)
+        } else {
+            self.out.insert(link)
+        };
+        if !changed {
+            return;
+        }
+        for line in [2 * link, 2 * link + 1] {
+            let Some(leaving) = lines
+                .get(line as usize)
+                .and_then(|l| self.lines.get_mut(l.from.0 as usize))
+            else {
+                continue;
+            };
+            leaving.retain(|&other| other != line);
+            if usable {
+                let place = leaving.partition_point(|&other| other < line);
+                leaving.insert(place, line);
+            }
+        }
+        self.distances.clear();
     }
 
     fn distances(&mut self, lines: &[Line], host: u32) -> &[u16] {
@@ -50,6 +86,7 @@ impl Routing {
             lines: leaving,
             hosts,
             distances,
+            ..
         } = self;
         distances.entry(host).or_insert_with(|| {
             let mut far = vec![FAR; leaving.len()];
@@ -102,8 +139,28 @@ impl Routing {
     }
 
     /// Appends the hops of a flow to `hops` and returns the index of the first; none where a receiver cannot be
-    /// reached.
+    /// reached. A receiver behind a broken link is reached over that.
     pub(crate) fn lay(
+        &mut self,
+        lines: &[Line],
+        hops: &mut Vec<Hop>,
+        from: u32,
+        to: &[u32],
+        hash: u64,
+    ) -> Option<u32> {
+        let laid = self.lay_usable(lines, hops, from, to, hash);
+        if laid.is_some() || self.out.is_empty() {
+            return laid;
+        }
+        let out = self.out.clone();
+        out.iter().for_each(|&link| self.use_link(lines, link, true));
+        let laid = self.lay_usable(lines, hops, from, to, hash);
+        out.iter().for_each(|&link| self.use_link(lines, link, false));
+        laid
+    }
+
+    /// The same over links that are in use.
+    fn lay_usable(
         &mut self,
         lines: &[Line],
         hops: &mut Vec<Hop>,
@@ -141,6 +198,136 @@ impl Routing {
             }
         }
         Some(lay_tree(lines, hops, from, &children))
+    }
+}
+
+impl Context {
+    /// Lays the path of a flow; of eight, one for each priority, where frames are spread over them. Returns the first
+    /// hop and the hops from one priority's path to the next one's.
+    pub(crate) fn lay_path(&mut self, from: u32, to: &[u32], hash: u64, spread: bool) -> Option<(u32, u32)> {
+        let first = self.routing.lay(&self.lines, &mut self.hops, from, to, hash)?;
+        Some((first, self.repeat_path(first, spread)))
+    }
+
+    /// Repeats the path that was laid last, from `first` on, for the other priorities.
+    fn repeat_path(&mut self, first: u32, spread: bool) -> u32 {
+        if !spread {
+            return 0;
+        }
+        let end = self.hops.len();
+        let shift = (end - first as usize) as u32;
+        for pcp in 1..8 {
+            for place in first as usize..end {
+                let mut hop = self.hops[place];
+                if hop.next != NIL {
+                    hop.next += pcp * shift;
+                }
+                self.hops.push(hop);
+            }
+        }
+        shift
+    }
+
+    /// The lines of a path or tree, in the order of its hops.
+    pub(crate) fn lines_of(&self, first: u32) -> Vec<u32> {
+        let (mut lines, mut next) = (Vec::new(), vec![first]);
+        while let Some(at) = next.pop() {
+            let siblings = self.hops.get(at as usize).map_or(0, |hop| hop.siblings);
+            for hop in self.hops.iter().skip(at as usize).take(usize::from(siblings)) {
+                lines.push(hop.line);
+                if hop.next != NIL {
+                    next.push(hop.next);
+                }
+            }
+        }
+        lines
+    }
+
+    /// Flows whose path crosses a link.
+    pub(crate) fn flows_over(&self, link: u32) -> Vec<u32> {
+        let flows = (0_u32..).zip(&self.flows);
+        let over = flows.filter(|(_, f)| self.lines_of(f.path).iter().any(|&line| line / 2 == link));
+        over.map(|(index, _)| index).collect()
+    }
+
+    /// Lays flows anew now that a link is known to be down or back. Returns those whose path changed.
+    pub(crate) fn reroute(&mut self, link: u32, up: bool) -> Vec<u32> {
+        self.routing.use_link(&self.lines, link, up);
+        let concerned = if up {
+            (0..self.flows.len() as u32).collect()
+        } else {
+            self.flows_over(link)
+        };
+        let moved = concerned
+            .into_iter()
+            .filter(|&flow| self.lay_anew(flow, link, up));
+        moved.collect::<Vec<u32>>()
+    }
+
+    /// Lays one flow anew; true where its path changed.
+    fn lay_anew(&mut self, flow: u32, link: u32, up: bool) -> bool {
+        let (Some(f), Some(key)) = (self.flows.get(flow as usize), self.keys.get(flow as usize)) else {
+            return false;
+        };
+        let (path, shift, from, spread) = (f.path, f.path_hops, f.ends[0], f.spread);
+        let hash = FlowId::of(key).hash();
+        let to = if f.leaves > 1 {
+            let workload = self.workload_of.get(flow as usize).copied().unwrap_or(NIL);
+            let carried = self.carried.get(workload as usize);
+            let group = carried.map_or(&[][..], |c| &c.multicast);
+            group.iter().copied().filter(|&host| host != from).collect()
+        } else {
+            vec![f.ends[1]]
+        };
+        let before = self.hops.len();
+        let Some(first) = self
+            .routing
+            .lay_usable(&self.lines, &mut self.hops, from, &to, hash)
+        else {
+            self.hops.truncate(before);
+            return false;
+        };
+        if self.lines_of(first) == self.lines_of(path) {
+            self.hops.truncate(before);
+            return false;
+        }
+        let new_shift = self.repeat_path(first, spread);
+        if !up && to.len() == 1 {
+            for pcp in 0..if spread { 8 } else { 1 } {
+                self.turn_off(path + pcp * shift, link, to[0], hash);
+            }
+        }
+        if let Some(f) = self.flows.get_mut(flow as usize) {
+            f.path = first;
+            f.path_hops = new_shift;
+        }
+        true
+    }
+
+    /// Frames under way turn off before the broken link where there is another way from there.
+    fn turn_off(&mut self, path: u32, link: u32, to: u32, hash: u64) {
+        let mut at = path;
+        while let Some(hop) = self.hops.get(at as usize) {
+            if hop.line / 2 == link {
+                break;
+            }
+            at = hop.next;
+        }
+        let Some(near) = self
+            .hops
+            .get(at as usize)
+            .map(|h| self.lines[h.line as usize].from.0)
+        else {
+            return;
+        };
+        // A frame still at the host whose own link is broken has nowhere to turn.
+        let Some(other) = self
+            .routing
+            .lay_usable(&self.lines, &mut self.hops, near, &[to], hash)
+        else {
+            return;
+        };
+        self.hops[at as usize] = self.hops[other as usize];
     }
 }
 

@@ -6,7 +6,7 @@
 use super::context::Context;
 use super::selection::Selection;
 use super::transmitter::Transmitter;
-use clearway_core::{Change, GateSet, Instant};
+use clearway_core::{Change, Classify as _, Egress as _, GateSet, Instant, NodeId};
 
 /// One action.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,12 +51,43 @@ impl Transmitter {
             }
             Action::Change(change) => match &mut self.selection {
                 Selection::Fifo(_) => Err("this egress has no policy; give it one".to_owned()),
-                Selection::Manager(managed) => managed
-                    .manager
-                    .reconfigure(ctx.instant(), change.clone())
-                    .map(|_| ())
-                    .map_err(|e| e.to_string()),
+                selection => selection.change(ctx.instant(), change),
             },
         }
+    }
+
+    /// The queue in which a flow stands.
+    pub(crate) fn queue_of_key(&mut self, ctx: &Context, flow: u32) -> Option<NodeId> {
+        let key = ctx.keys.get(flow as usize)?;
+        match &mut self.selection {
+            Selection::Manager(managed) => {
+                let target = managed.manager.classify(ctx.instant(), key).ok()?;
+                Some(target.queue)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Selection {
+    /// Changes the traffic manager.
+    pub(crate) fn change(&mut self, now: Instant, change: &Change) -> Result<(), String> {
+        let Self::Manager(managed) = self else {
+            return Err("nothing here can be changed while it runs".to_owned());
+        };
+        let manager = &mut managed.manager;
+        manager
+            .reconfigure(now, change.clone())
+            .map_err(|e| e.to_string())?;
+        if let Change::MoveFlow { from, to, .. } = change {
+            // Frames that moved wait in the other queue from now on.
+            for queue in [from, to] {
+                if let Some(state) = managed.queues.get_mut(queue.slot()) {
+                    state.bytes = manager.backlog(*queue).bytes;
+                    state.bytes_max = state.bytes_max.max(state.bytes);
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -249,6 +249,23 @@ impl Switch {
         self.free(ctx, 0, &release);
     }
 
+    /// Gives back the memory of a frame of which only a part will ever come in.
+    pub(crate) fn give_back_part(&mut self, ctx: &mut Context, handle: u32) {
+        let Some(frame) = ctx.frames.get_mut(handle).filter(|f| f.charged > 0) else {
+            return;
+        };
+        let release = Release {
+            at: ctx.now,
+            bytes: std::mem::take(&mut frame.charged),
+            len: frame.len,
+            ingress: frame.ingress,
+            account: frame.account as u8,
+            shared: NIL,
+            queue: NIL,
+        };
+        self.free(ctx, 0, &release);
+    }
+
     /// Puts a frame into the queues of its outputs.
     #[inline]
     fn forward(&mut self, ctx: &mut Context, handle: u32) {

@@ -467,7 +467,7 @@ impl Transmitter {
         self.busy_until = now + whole_ps;
         let last_bit_out = now + out_ps;
         let last_bit_in = last_bit_out + line.delay_ps();
-        let (direct, capture) = (line.direct, line.capture);
+        let (direct, watched) = (line.direct, line.watched);
         ctx.collector.packet_hops += 1;
         let Some(frame) = ctx.frames.get_mut(handle) else {
             self.departure = Departure::nothing(last_bit_out);
@@ -507,9 +507,8 @@ impl Transmitter {
             self.counters.backlog_area +=
                 u128::from(len) * u128::from(now.saturating_sub(queued.max(ctx.warmup)));
         }
-        if capture {
-            let frame = *frame;
-            self.capture(ctx, &frame, len);
+        if watched && self.watched(ctx, handle, len) {
+            return;
         }
         match direct {
             // Nobody can tell when this delivery is counted: the sink only counts.
@@ -526,7 +525,20 @@ impl Transmitter {
         }
     }
 
+    /// Looks at a frame on a line that is captured or down. True where the line is down: the frame is lost.
     #[cold]
+    fn watched(&self, ctx: &mut Context, handle: u32, len: u32) -> bool {
+        let (line, frame) = (&ctx.lines[self.line as usize], ctx.frames.get(handle).copied());
+        let down = line.is_down();
+        if let Some(frame) = frame.filter(|_| line.capture) {
+            self.capture(ctx, &frame, len);
+        }
+        if down {
+            ctx.lose_on_line(handle, self.line);
+        }
+        down
+    }
+
     fn capture(&self, ctx: &mut Context, frame: &Frame, len: u32) {
         ctx.captured.push(CaptureRecord {
             line: self.line,
