@@ -111,6 +111,7 @@ mod buckets;
 mod build;
 mod cbq;
 pub mod compile;
+pub mod device;
 pub mod diagnostic;
 mod document;
 pub mod lint;
@@ -128,6 +129,7 @@ mod schema;
 mod syntax;
 
 pub use compile::compile;
+pub use device::{DeviceNumber, load_device_str};
 pub use diagnostic::{Diagnostic, Severity};
 pub use lint::{lint, lint_policy};
 pub use load::{Loaded, check_file, is_scenario, load, load_str};

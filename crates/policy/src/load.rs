@@ -36,7 +36,9 @@ pub fn check_file(path: &Path, sets: &[String]) -> Vec<Diagnostic> {
         Ok(text) => text,
         Err(message) => return vec![Diagnostic::of_file(Severity::Error, "file", &name, message)],
     };
-    let mut findings = if is_scenario(&text) {
+    let mut findings = if crate::device::is_device(&text) {
+        crate::device::load_device_str(&text, &name).err().unwrap_or_default()
+    } else if is_scenario(&text) {
         match load(path, sets) {
             Ok(loaded) => loaded
                 .warnings
@@ -86,6 +88,7 @@ pub fn load_str(
         hash.part(assignment.as_bytes());
         document::set(&mut root, assignment, &mut findings);
     }
+    crate::device::apply(&mut root, resolve, &mut hash, &mut findings);
     let raw = ScenarioText::read(&root, &mut findings);
     let built = raw.map(|raw| build::build(&raw, stem(name), resolve, &mut hash, &mut findings));
     findings.sort_by_key(|d| d.severity);
