@@ -2,6 +2,7 @@
 
 mod actions;
 mod classes;
+mod event_builder;
 mod flow_control;
 mod gates;
 mod messages;

@@ -2,6 +2,7 @@
 
 use super::Facts;
 use super::classes::Classes;
+use super::event_builder::{check_builders, event_builder};
 use super::messages::{check_group, messages};
 use super::policies::Registry;
 use super::topology::Network;
@@ -113,6 +114,9 @@ fn one(
     let (from, to) = (from?, to?);
     if let Some(t) = &text.messages {
         check_group(&t.value, &kind, &to, findings);
+    }
+    if let Some(t) = &text.event_builder {
+        check_builders(&t.value, &from, &to, findings);
     }
     reachable(entry, &from, &to, network, findings);
     let dscp = text.dscp.as_ref().map_or(0, |set| {
@@ -314,6 +318,7 @@ fn kind(
         ("open_loop", text.open_loop.is_some()),
         ("tcp_bulk", text.tcp_bulk.is_some()),
         ("messages", text.messages.is_some()),
+        ("event_builder", text.event_builder.is_some()),
         ("replay", text.replay.is_some()),
     ];
     if words.iter().filter(|(_, given)| *given).count() != 1 {
@@ -405,6 +410,9 @@ fn kind(
     }
     if let Some(t) = text.messages.as_ref().map(|t| &t.value) {
         return messages(t, findings);
+    }
+    if let Some(t) = text.event_builder.as_ref().map(|t| &t.value) {
+        return event_builder(t, findings);
     }
     text.replay
         .as_ref()

@@ -49,6 +49,8 @@ table! {
         tcp_bulk: TcpBulkText,
         /// Messages of any size over a transport.
         messages: MessagesText,
+        /// Event fragments from every sender to builders in turn.
+        event_builder: EventBuilderText,
         /// A capture file.
         replay: ReplayText,
     }
@@ -235,6 +237,37 @@ table! {
         rate: FrameRate,
         /// How the instants of `rate` are spaced; "poisson" unless given.
         arrivals: ArrivalWord,
+    }
+}
+table! {
+    /// Time slots in which each source sends to one builder.
+    BarrelShifterText {
+        /// Length of a slot.
+        slot: Time = required,
+    }
+}
+table! {
+    /// Builders that ask for fragments.
+    PullText {
+        /// Fragments that a builder has asked for and not yet got; 1 unless given.
+        fragments_outstanding: Whole<1, 1_000_000>,
+    }
+}
+table! {
+    /// Fragments of events from every host of `from` to the one host of `to` that an event is assigned to, in turn.
+    EventBuilderText {
+        /// What carries them: "udp", "tcp", "iwarp", "roce", or a table with numbers.
+        transport: TransportText = required,
+        /// Payload bytes of a fragment.
+        fragment: ByteLaw = required,
+        /// Events a second; the next as soon as `events_in_flight` allows unless given.
+        rate: FrameRate,
+        /// Events that may be incomplete at a time; 16 unless given.
+        events_in_flight: Whole<1, 1_000_000>,
+        /// Sources take turns by time.
+        barrel_shifter: BarrelShifterText,
+        /// Builders ask for fragments.
+        pull: PullText,
     }
 }
 table! {

@@ -3,6 +3,7 @@
 //! A model changes its own state and this context, and never another node.
 
 use super::event::Event;
+use super::event_builder::EventBuilding;
 use super::flow::{Carried, Flow, Hop};
 use super::frame::{Control, Frame, NIL};
 use super::line::Line;
@@ -15,6 +16,7 @@ use crate::results::collect::{Cause, Collector};
 use crate::transport::{Ack, DataSegment};
 use clearway_core::{FlowKey, Instant};
 
+use std::collections::BTreeMap;
 /// Memory of a stored multicast frame: freed when the last copy has left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
@@ -37,6 +39,10 @@ pub(crate) struct Context {
     pub(crate) segments: Slab<DataSegment>,
     pub(crate) acks: Slab<Ack>,
     /// Ways for messages between hosts.
+    /// Event builders, by workload.
+    pub(crate) builders: BTreeMap<u32, Box<EventBuilding>>,
+    /// Clients and nodes of each storage workload.
+    pub(crate) storage: BTreeMap<u32, Box<Storing>>,
     pub(crate) pipes: Vec<Pipe>,
     /// Intended instants of requests that are not answered yet.
     pub(crate) calls: Slab<u64>,

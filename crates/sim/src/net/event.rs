@@ -102,6 +102,13 @@ pub(crate) enum Event {
         /// Index among the host's talkers.
         talker: u16,
     },
+    /// Something is due at a source or builder of events.
+    Build {
+        /// Node of the host.
+        host: u32,
+        /// Index of the workload.
+        workload: u16,
+    },
     /// A frame of a pipe left its host: a write may go on.
     Pipe {
         /// Index of the pipe.

@@ -300,7 +300,8 @@ impl Host {
             Reader::Sink => {}
             Reader::Caller(talker) => self.take_reply(ctx, talker, message),
             Reader::Responder(bytes) => self.post(ctx, back, u64::from(bytes), message.tag),
-            Reader::Storage | Reader::EventBuilder => {}
+            Reader::EventBuilder => self.builder_read(ctx, pipe, message),
+            Reader::Storage => self.storage_read(ctx, pipe, message),
         }
     }
 }

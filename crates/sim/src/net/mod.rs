@@ -19,6 +19,7 @@ mod bus;
 pub(crate) mod context;
 mod estimate;
 mod event;
+pub(crate) mod event_builder;
 mod fifo;
 pub(crate) mod flow;
 mod flow_control;

@@ -218,6 +218,8 @@ impl Simulation<'_> {
             | Event::SentInterrupt { host }
             | Event::Begin { host, .. }
             | Event::Talk { host, .. }
+            | Event::Build { host, .. }
+            | Event::Store { host, .. }
             | Event::Timer { host, .. } => {
                 let Node::Host(host) = &mut self.nodes[host as usize] else {
                     return;
@@ -234,6 +236,8 @@ impl Simulation<'_> {
                     Event::SentInterrupt { .. } => host.sent_interrupt_due(ctx),
                     Event::Begin { requester, .. } => host.begin_due(ctx, u32::from(requester)),
                     Event::Talk { talker, .. } => host.talk_due(ctx, talker),
+                    Event::Build { workload, .. } => host.build_due(ctx, workload),
+                    Event::Store { workload, .. } => host.store_due(ctx, workload),
                     Event::Timer { endpoint, .. } => host.timer_due(ctx, endpoint),
                     _ => {}
                 }

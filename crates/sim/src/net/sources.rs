@@ -4,6 +4,7 @@ use super::Node;
 use super::application::{Endpoint, Requester};
 use super::context::Context;
 use super::event::Event;
+use super::event_builder::start_events;
 use super::flow::{FlowSpec, Meaning, TCP_PROTOCOL, UDP_PROTOCOL, reverse};
 use super::frame::NIL;
 use super::messages::talker::start_talker;
@@ -77,6 +78,16 @@ pub(crate) fn start_workload(
             WorkloadKind::TcpBulk { .. } => start_tcp(workload, index, sender, stream, nodes, ctx)?,
             WorkloadKind::Messages { .. } => start_talker(workload, index, sender, stream, nodes, ctx)?,
             _ => start_source(scenario, index, sender, stream, nodes, ctx)?,
+            WorkloadKind::EventBuilder { .. } => {
+                if workload.from.first() == Some(&sender) {
+                    start_events(scenario, index, seed, nodes, ctx)?;
+                }
+            }
+            WorkloadKind::Storage { .. } => {
+                if workload.from.first() == Some(&sender) {
+                    start_storage(scenario, index, seed, nodes, ctx)?;
+                }
+            }
         }
         if let Some(Node::Host(host)) = nodes.get(sender)
             && host

@@ -114,6 +114,19 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
         d.histogram(&m.one_way);
         d.histogram(&m.round_trips);
     }
+    for result in &outcome.events {
+        let e = &result.events;
+        d.words([e.triggered, e.built, e.built_bytes, e.fragments, e.incomplete, e.open]);
+        d.histogram(&e.latency);
+    }
+    for result in &outcome.storage {
+        for (host, own) in &result.hosts {
+            d.words([u64::from(*host), own.issued, own.bytes, own.remote_copies]);
+            d.wide(own.area);
+            d.histogram(&own.writes);
+            d.histogram(&own.reads);
+        }
+    }
     d.words(outcome.actions.iter().flat_map(|a| a.words()));
     d.words(outcome.series.times_ps.iter().copied());
     for line in &outcome.series.lines {

@@ -6,6 +6,7 @@
 mod actions;
 pub(crate) mod collect;
 mod digest;
+mod events;
 pub(crate) mod jitter;
 pub(crate) mod messages;
 mod outcome;
@@ -16,6 +17,7 @@ pub use crate::net::{Calls, FlowCounters, Progress, Usage};
 pub use actions::ActionResult;
 pub use collect::{CAUSES, Cause, ClassCounters, FlowControlMark, Totals};
 pub use jitter::FlowJitter;
+pub use events::{EventResult, Events};
 pub use messages::Messages;
 pub use outcome::{
     CallResult, ClassResult, CpuResult, EngineStats, FlowResult, HostResult, MessageResult, Outcome, PortResult, QueueResult,

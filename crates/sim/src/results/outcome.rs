@@ -3,9 +3,13 @@
 use super::collect::{CAUSES, ClassCounters, FlowControlMark, Totals};
 use super::jitter::FlowJitter;
 use super::series::{Series, port_name};
-use super::{ActionResult, Calls, FlowCounters, Messages, digest, rows};
+use super::{
+    ActionResult, Calls, EventResult, FlowCounters, Messages, Operations, StorageResult, digest, rows,
+};
 use crate::net::application::Endpoint;
 use crate::net::context::Context;
+use crate::net::event_builder::EventBuilding;
+use crate::net::storage::Storing;
 use crate::net::selection::QueueState;
 use crate::net::stack::usage::Usage;
 use crate::net::{Node, line::LineCounters};
@@ -13,6 +17,7 @@ use clearway_core::{Duration, FlowKey};
 use clearway_metrics::Row;
 use clearway_metrics::histogram::Histogram;
 use clearway_policy::scenario::{FlowControl, LinkEnd, NodeRef, Scenario, WorkloadKind};
+use std::collections::BTreeMap;
 
 /// What a run found.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +48,10 @@ pub struct Outcome {
     pub tcp: Vec<TcpResult>,
     /// By workload that sent messages.
     pub messages: Vec<MessageResult>,
+    /// By workload that built events.
+    pub events: Vec<EventResult>,
+    /// By workload of storage clients.
+    pub storage: Vec<StorageResult>,
     /// By timed change of the scenario.
     pub actions: Vec<ActionResult>,
     /// Samples over time.
@@ -189,6 +198,37 @@ pub struct TcpResult {
     pub delivered_bytes: u64,
 }
 
+fn storage_of(
+    scenario: &Scenario,
+    storage: &BTreeMap<u32, Box<Storing>>,
+    now: u64,
+    warmup: u64,
+) -> Vec<StorageResult> {
+    let result = |storing: &Storing| {
+        let workload = scenario.workloads.get(storing.workload() as usize);
+        let hosts = storing.results(now, warmup);
+        let mut all = Operations::default();
+        hosts.iter().for_each(|(_, own)| all.merge(own));
+        StorageResult {
+            workload: workload.map_or_else(String::new, |w| w.name.clone()),
+            all,
+            hosts,
+        }
+    };
+    storage.values().map(|s| result(s)).collect()
+}
+
+fn events_of(scenario: &Scenario, builders: &BTreeMap<u32, Box<EventBuilding>>) -> Vec<EventResult> {
+    let result = |building: &EventBuilding| {
+        let workload = scenario.workloads.get(building.workload() as usize);
+        EventResult {
+            workload: workload.map_or_else(String::new, |w| w.name.clone()),
+            events: building.results(),
+        }
+    };
+    builders.values().map(|b| result(b)).collect()
+}
+
 /// Messages of one workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageResult {
@@ -291,6 +331,8 @@ impl Outcome {
         }
         let frames_left = u64::from(ctx.frames.len()) + ctx.collector.folded_in_flight;
         let Context {
+            builders,
+            storage,
             collector,
             flows,
             keys,
@@ -338,6 +380,8 @@ impl Outcome {
             })
         });
         let messages = messages.collect();
+        let built = events_of(scenario, &builders);
+        let storage = storage_of(scenario, &storage, now, warmup);
         let calls = scenario
             .workloads
             .iter()
@@ -377,6 +421,8 @@ impl Outcome {
             calls: calls.collect(),
             tcp: tcp.collect(),
             messages,
+            events: built,
+            storage,
             actions: Vec::new(),
             series,
             marks: collector.marks,

@@ -4,7 +4,7 @@
 //! warm-up and delivered before the end; loss stands beside it.
 
 use super::collect::{Cause, Totals};
-use super::{ActionResult, ClassResult, CpuResult, FlowJitter, Messages, Outcome, PortResult};
+use super::{ActionResult, ClassResult, CpuResult, Events, FlowJitter, Messages, Operations, Outcome, PortResult};
 use clearway_core::Duration;
 use clearway_metrics::Row;
 use clearway_metrics::histogram::Histogram;
@@ -258,6 +258,30 @@ impl Writer<'_> {
 }
 
 impl Writer<'_> {
+    fn events(&mut self, workload: &str, e: &Events) {
+        let about = |population| About {
+            scope: "workload",
+            name: workload,
+            population,
+        };
+        let triggered = about("events triggered after warm-up");
+        self.add(triggered, ("events_triggered", "sum", "1", "-"), e.triggered as f64);
+        self.add(triggered, ("events_incomplete", "sum", "1", "-"), e.incomplete as f64);
+        let seconds = self.seconds;
+        let built = about("events built after warm-up");
+        self.add(built, ("event_rate", "mean", "event/s", "-"), e.built as f64 / seconds);
+        self.add(
+            built,
+            ("event_throughput", "mean", "bit/s", "payload"),
+            e.built_bytes as f64 * 8.0 / seconds,
+        );
+        self.add(built, ("fragments", "sum", "1", "-"), e.fragments as f64);
+        self.add(about("all events"), ("events_open", "sum", "1", "-"), e.open as f64);
+        self.latency(triggered, "event_latency", &e.latency);
+    }
+}
+
+impl Writer<'_> {
     fn cpu(&mut self, name: &str, cpu: &CpuResult, measured: Duration) {
         let about = About {
             scope: "cpu",
@@ -491,3 +515,6 @@ pub(super) fn of(outcome: &Outcome, run: &str) -> Vec<Row> {
     }
     w.rows
 }
+    for result in &outcome.events {
+        w.events(&result.workload, &result.events);
+    }

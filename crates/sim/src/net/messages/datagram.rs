@@ -52,6 +52,8 @@ pub(super) struct Datagrams {
     flying: VecDeque<Flying>,
     /// Messages on the wire that the writer has not heard of yet.
     sent: VecDeque<Message>,
+    /// Messages given up that nobody was told of yet.
+    gone: Vec<Message>,
     /// Fragments that came so far, by message and receiver.
     partial: BTreeMap<(u64, u32), u32>,
 }
@@ -68,6 +70,7 @@ impl Datagrams {
             oldest: 0,
             flying: VecDeque::new(),
             sent: VecDeque::new(),
+            gone: Vec::new(),
             partial: BTreeMap::new(),
         })
     }
@@ -99,6 +102,7 @@ impl Datagrams {
             let missing = self.receivers - f.complete;
             if missing > 0 {
                 lost += u64::from(missing);
+                self.gone.push(f.message);
                 let number = self.oldest;
                 let stale: Vec<_> = self
                     .partial
@@ -220,6 +224,9 @@ impl Host {
         let lost = d.settle();
         let workload = p.workload;
         ctx.collector.messages.lose(workload, lost);
+        if lost > 0 {
+            ctx.messages_gone(pipe);
+        }
         if whole {
             self.read_message(ctx, pipe, &message);
         }
@@ -327,6 +334,25 @@ impl Context {
         let lost = d.settle();
         let workload = p.workload;
         self.collector.messages.lose(workload, lost);
+        if lost > 0 {
+            self.messages_gone(pipe);
+        }
+    }
+
+    /// Tells those who count on a pipe's messages which of them were given up.
+    fn messages_gone(&mut self, pipe: u32) {
+        let Some(p) = self.pipes.get_mut(pipe as usize) else {
+            return;
+        };
+        let Carrier::Datagrams(d) = &mut p.carrier else {
+            return;
+        };
+        let gone = std::mem::take(&mut d.gone);
+        if p.reader == Reader::EventBuilder {
+            for message in gone {
+                self.fragment_lost(pipe, &message);
+            }
+        }
     }
 }
 

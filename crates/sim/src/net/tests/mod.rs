@@ -2,6 +2,7 @@
 
 mod actions;
 mod conservation;
+mod event_builder;
 mod exact;
 mod flow_control;
 mod messages;
