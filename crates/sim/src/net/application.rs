@@ -189,8 +189,9 @@ impl Host {
         if ctx.now <= ctx.warmup {
             r.before_warmup = r.machine.delivered_bytes();
         }
+        let earlier = r.machine.take_earlier();
         let (pipe, in_order) = (r.pipe, r.machine.delivered_bytes());
-        if let Some(ack) = ack {
+        for ack in [earlier, ack].into_iter().flatten() {
             self.acknowledge(ctx, endpoint, ack);
         }
         self.arm(ctx, endpoint);
@@ -307,7 +308,10 @@ impl Host {
     /// Sets the timer event of a connection where none is early enough.
     fn arm(&mut self, ctx: &mut Context, endpoint: u32) {
         let (deadline, wake) = match self.endpoints.get_mut(endpoint as usize) {
-            Some(Endpoint::Sender(s)) => (s.machine.poll_timer(), &mut s.wake),
+            Some(Endpoint::Sender(s)) => {
+                let times = [s.machine.poll_timer(), s.machine.poll_send()];
+                (times.into_iter().flatten().min(), &mut s.wake)
+            }
             Some(Endpoint::Receiver(r)) => (r.machine.poll_timer(), &mut r.wake),
             None => return,
         };

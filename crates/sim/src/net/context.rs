@@ -95,10 +95,6 @@ impl Context {
             .lose(&mut self.flows, &frame, cause, node, leaves, self.warmup);
     }
 
-    /// Receivers behind a frame: one, or more for a multicast frame that has not branched yet.
-    pub(crate) fn leaves_of(&self, frame: &Frame) -> u64 {
-        let Some(hop) = self.hops.get(frame.hop as usize) else {
-            return 1;
     /// Takes a frame out of the world that was on a line that is down.
     #[cold]
     pub(crate) fn lose_on_line(&mut self, handle: u32, line: u32) {
@@ -109,6 +105,10 @@ impl Context {
         self.lose(handle, Cause::LinkDown, node);
     }
 
+    /// Receivers behind a frame: one, or more for a multicast frame that has not branched yet.
+    pub(crate) fn leaves_of(&self, frame: &Frame) -> u64 {
+        let Some(hop) = self.hops.get(frame.hop as usize) else {
+            return 1;
         };
         if frame.chain != NIL {
             return self.leaves_behind(hop);

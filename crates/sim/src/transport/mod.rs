@@ -2,17 +2,19 @@
 //!
 //! [`Sender`] and [`Receiver`] are one direction of an established connection. Time is an argument, bytes have no
 //! content, and the caller carries [`DataSegment`]s one way and [`Ack`]s the other; what the network does to them is
-//! its business. Sources: RFC 9293 (TCP), RFC 5681 and RFC 6582 (congestion control, NewReno), RFC 2018 and RFC 6675
-//! (selective acknowledgements), RFC 3042 (limited transmit), RFC 6298 (retransmission timer), RFC 6928 (initial
-//! window), RFC 3168 (ECN), RFC 1122 4.2.3 (delayed acknowledgement, silly windows).
+//! its business. Sources: RFC 9293 (TCP), RFC 5681 and RFC 6582 (congestion control, NewReno), RFC 9438 (CUBIC), RFC 8257
+//! (DCTCP), RFC 2018 and RFC 6675 (selective acknowledgements), RFC 3042 (limited transmit), RFC 6298 (retransmission
+//! timer), RFC 6928 (initial window), RFC 3168 (ECN), RFC 896 (Nagle), RFC 7323 (window scaling), RFC 1122 4.2.3
+//! (delayed acknowledgement, silly windows).
 //!
 //! Left out: sequence numbers do not wrap (64 bits, bytes from zero), data flows one way, FIN takes no sequence
-//! number, there is no reset, and no DSACK, time-stamp option (its bytes are the caller's to count), pacing, or
-//! restart after an idle period (a connection here is never idle by its own will).
+//! number, there is no reset, and no DSACK or time-stamp option (its bytes are the caller's to count).
 
 pub mod congestion;
 #[cfg(test)]
 mod exchange_tests;
+#[cfg(test)]
+mod law_tests;
 #[cfg(test)]
 mod path_tests;
 mod ranges;
@@ -27,15 +29,29 @@ mod script;
 pub mod sender;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod writing_tests;
 
 pub use receiver::Receiver;
 pub use sender::{Sender, SenderStats};
+
+use clearway_policy::scenario::TcpSettings;
 
 /// Bytes of a TCP header without options.
 pub const TCP_HEADER_BYTES: u32 = 20;
 
 /// The largest window that a TCP header can offer: 65,535 scaled by 2^14 (RFC 7323 2.3), bytes.
 pub const WINDOW_MAX_BYTES: u64 = 65_535 << 14;
+
+/// The window that a connection can offer at most: the receive buffer, within what the header can say.
+fn window_max(settings: &TcpSettings, mss: u64) -> u64 {
+    let most = if settings.window_scaling {
+        WINDOW_MAX_BYTES
+    } else {
+        65_535
+    };
+    settings.receive_buffer_bytes.min(most).max(mss)
+}
 
 /// Flags of a segment or an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

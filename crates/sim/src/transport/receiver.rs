@@ -3,13 +3,13 @@
 //! Delayed acknowledgement as in RFC 1122 4.2.3.2 and RFC 5681 4.2: at the second full segment, at the timer, and at
 //! once for a segment out of order, a duplicate, or one that fills a gap; FIN and window probes are answered at once.
 //! SACK blocks as in RFC 2018 section 4: first the range that changed last, then the ones reported before it. The
-//! ECN echo is RFC 3168's: from a mark until CWR. The window's right edge never moves back and moves on only by a
+//! ECN echo is RFC 3168's, from a mark until CWR, or DCTCP's (RFC 8257 3.2): as each segment came. The window's right edge never moves back and moves on only by a
 //! worthwhile step (RFC 1122 4.2.3.3). Left out: DSACK, reneging.
 
 use super::ranges::RangeSet;
-use super::{Ack, DataSegment, Flags, SackBlock, WINDOW_MAX_BYTES};
+use super::{Ack, DataSegment, Flags, SackBlock};
 use clearway_core::{Duration, Instant};
-use clearway_policy::scenario::TcpSettings;
+use clearway_policy::scenario::{CongestionLaw, TcpSettings};
 
 /// One connection's receiver.
 #[derive(Clone, Debug)]
@@ -31,6 +31,10 @@ pub struct Receiver {
     sack: bool,
     ecn: bool,
     echo: bool,
+    /// Echoes each mark as it came rather than until CWR (RFC 8257 3.2).
+    exact_echo: bool,
+    /// An acknowledgement that goes out before the one that the last segment gave.
+    earlier: Option<Ack>,
     reads_at_once: bool,
     /// Where the stream ends, `u64::MAX` until FIN says it.
     stream_end: u64,
@@ -39,11 +43,11 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver whose application takes every byte as soon as it is in order.
     ///
-    /// Used: MSS, receive buffer (at least one MSS, at most [`WINDOW_MAX_BYTES`]), delayed acknowledgement, ECN, SACK.
+    /// Used: MSS, receive buffer (at least one MSS, at most [`WINDOW_MAX_BYTES`](super::WINDOW_MAX_BYTES)), delayed acknowledgement, ECN, SACK.
     #[must_use]
     pub fn new(settings: &TcpSettings) -> Self {
         let mss = u64::from(settings.mss_bytes.max(1));
-        let buffer = settings.receive_buffer_bytes.min(WINDOW_MAX_BYTES).max(mss);
+        let buffer = super::window_max(settings, mss);
         Self {
             next: 0,
             edge: buffer,
@@ -58,6 +62,8 @@ impl Receiver {
             sack: settings.sack,
             ecn: settings.ecn,
             echo: false,
+            exact_echo: settings.congestion == CongestionLaw::Dctcp,
+            earlier: None,
             reads_at_once: true,
             stream_end: u64::MAX,
         }
@@ -78,7 +84,13 @@ impl Receiver {
         if segment.flags.has(Flags::SYN) {
             return Some(self.acknowledge(Flags::SYN));
         }
-        if self.ecn {
+        if self.exact_echo {
+            // RFC 8257 3.2: what came before the change is acknowledged at once, with its own mark.
+            if self.echo != ce && self.unacknowledged > 0 {
+                self.earlier = Some(self.acknowledge(Flags::NONE));
+            }
+            self.echo = ce;
+        } else if self.ecn {
             // CWR first: a mark on the same packet is news (RFC 3168 6.1.3).
             self.echo = (self.echo && !segment.flags.has(Flags::CWR)) || ce;
         }
@@ -117,6 +129,12 @@ impl Receiver {
             self.deadline = Some(now.saturating_add(self.delayed_ack));
         }
         None
+    }
+
+    /// An acknowledgement that is to be sent before the one that [`on_segment`](Self::on_segment) returned: DCTCP's
+    /// receiver owes it where marks begin or end while an acknowledgement is delayed.
+    pub const fn take_earlier(&mut self) -> Option<Ack> {
+        self.earlier.take()
     }
 
     /// When [`on_timer`](Self::on_timer) is due; none while nothing is owed. An earlier call is harmless.

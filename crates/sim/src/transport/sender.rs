@@ -8,7 +8,6 @@
 //! Beyond the RFCs, as Linux does: a closed window is probed with empty segments, and with segmentation offload a
 //! piece waits until it is full or a third of the window, unless the next acknowledgement is half a round trip away.
 
-use super::WINDOW_MAX_BYTES;
 use super::congestion::CongestionControl;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
@@ -54,6 +53,15 @@ enum Phase {
     Resending,
 }
 
+/// Segments spread over time.
+#[derive(Clone, Copy, Debug)]
+struct Pacing {
+    /// Nothing is sent before.
+    next: Instant,
+    /// Something was held back until then.
+    holds: bool,
+}
+
 /// One connection's sender.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -71,6 +79,8 @@ pub struct Sender {
     app_limited: bool,
     /// When data was sent last.
     sent_at: Instant,
+    /// The most that was outstanding in a window, and where that window ends.
+    peak: (u64, u64),
     /// Right edge of the receiver's window.
     edge: u64,
     /// Largest window the receiver ever offered.
@@ -101,6 +111,8 @@ pub struct Sender {
     timed_out: bool,
     ecn: bool,
     sack: bool,
+    nagle: bool,
+    pacing: Option<Pacing>,
     /// Probes since the window closed.
     probes: u32,
     deadline: Option<Instant>,
@@ -125,7 +137,7 @@ impl Sender {
     pub fn new(settings: &TcpSettings, start: Instant, bytes: Option<u64>) -> Self {
         let mss = u64::from(settings.mss_bytes.max(1));
         let send_buffer = settings.send_buffer_bytes.clamp(mss, u64::MAX >> 8);
-        let window = settings.receive_buffer_bytes.min(WINDOW_MAX_BYTES).max(mss);
+        let window = super::window_max(settings, mss);
         let piece = u64::from(settings.segmentation_bytes) / mss * mss;
         let segments = u64::from(settings.initial_window_segments);
         Self {
@@ -136,6 +148,7 @@ impl Sender {
             written: bytes.unwrap_or(u64::MAX),
             app_limited: false,
             sent_at: start,
+            peak: (0, 0),
             edge: window,
             window_seen: window,
             send_buffer,
@@ -155,13 +168,18 @@ impl Sender {
             timed_out: false,
             ecn: settings.ecn,
             sack: settings.sack,
+            nagle: settings.nagle,
+            pacing: settings.pacing.then_some(Pacing {
+                next: start,
+                holds: false,
+            }),
             probes: 0,
             deadline: None,
             timed: None,
             burst: (0, start),
             syn_at: start,
             rtt: RttEstimator::new(settings.rto_min),
-            congestion: CongestionControl::new_reno(mss, segments, send_buffer).growing(
+            congestion: CongestionControl::new(settings.congestion, mss, segments, send_buffer).growing(
                 settings.slow_start_threshold_bytes,
                 u64::from(settings.increase_bytes),
             ),
@@ -250,6 +268,21 @@ impl Sender {
         self.scoreboard.clear();
         self.rtt.back_off();
         self.deadline = Some(now.saturating_add(self.rtt.rto()));
+    }
+
+    /// When [`poll_transmit`](Self::poll_transmit) is to be asked again though nothing came in: pacing held it back.
+    #[must_use]
+    pub const fn poll_send(&self) -> Option<Instant> {
+        match self.pacing {
+            Some(Pacing { next, holds: true }) => Some(next),
+            _ => None,
+        }
+    }
+
+    /// DCTCP's estimate of the fraction of bytes that were marked; none by another law.
+    #[must_use]
+    pub const fn marked_fraction(&self) -> Option<f64> {
+        self.congestion.marked_fraction()
     }
 
     fn note_reduction(&mut self, by_echo: bool) {

@@ -60,6 +60,8 @@ pub(crate) struct PathSettings {
     pub(crate) delay: Duration,
     /// Probability that a data packet is lost.
     pub(crate) loss: f64,
+    /// Every so many data packets one is lost.
+    pub(crate) loss_every: Option<u64>,
     /// Probability that an acknowledgement is lost.
     pub(crate) ack_loss: f64,
     /// Probability that a packet is delivered twice.
@@ -78,6 +80,7 @@ impl PathSettings {
             mark_bytes: None,
             delay,
             loss: 0.0,
+            loss_every: None,
             ack_loss: 0.0,
             duplicate: 0.0,
             reorder: 0.0,
@@ -175,6 +178,9 @@ impl Network {
                 Event::Start(i) => self.transmit(i),
                 Event::Data(i, segment, ce) => {
                     let ack = self.receivers[i].on_segment(at, &segment, ce);
+                    if let Some(earlier) = self.receivers[i].take_earlier() {
+                        self.send_ack(i, Some(earlier));
+                    }
                     self.send_ack(i, ack);
                 }
                 Event::Ack(i, ack) => {
@@ -207,7 +213,8 @@ impl Network {
             }
         }
         // A soft timer: an event that is early enough stays.
-        if let Some(due) = self.senders[i].poll_timer()
+        let timers = [self.senders[i].poll_timer(), self.senders[i].poll_send()];
+        if let Some(due) = timers.into_iter().flatten().min()
             && self.timers[i][0].is_none_or(|at| at > due)
         {
             self.timers[i][0] = Some(due);
@@ -234,7 +241,8 @@ impl Network {
             self.free_at = self.free_at.max(self.now) + Duration::of_bytes(size, self.path.rate_bps);
             leaves = self.free_at;
         }
-        if self.draws.chance(self.path.loss) {
+        let every = self.path.loss_every.is_some_and(|n| self.packets % n == 0);
+        if every || self.draws.chance(self.path.loss) {
             self.drops += 1;
             return;
         }

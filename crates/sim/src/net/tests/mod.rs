@@ -4,6 +4,7 @@ mod actions;
 mod conservation;
 mod event_builder;
 mod exact;
+mod fairness;
 mod flow_control;
 mod messages;
 mod queueing;

@@ -164,8 +164,8 @@ pub(super) fn by_priority(weights: Option<[u32; 8]>, rate_bps: Option<u64>) -> C
         plan,
         node_names,
         line_rate_bps: None,
-    }
         cbq: None,
+    }
 }
 
 pub(super) fn outcome(scenario: &Scenario, seed: u64) -> crate::Outcome {

@@ -34,13 +34,18 @@ impl Sender {
             acked == 0 && had_data && !window_moved
         };
         let echoed = self.ecn && ack.flags.has(Flags::ECE);
+        self.congestion.observe(acked, echoed, self.una, self.high_data);
         if echoed && self.phase == Phase::Open && (ack.ack > self.reduced || self.reduced == 0) {
             self.on_echo(flight_before);
         }
         match self.phase {
             Phase::Open => {
-                if acked > 0 && !echoed && self.used_its_window(flight_before) {
-                    self.congestion.on_ack(acked);
+                if acked > 0 && !echoed {
+                    if self.used_its_window() {
+                        self.congestion.on_ack(acked, now, self.rtt.srtt());
+                    } else {
+                        self.congestion.on_ack_without_growth(now);
+                    }
                 }
                 if duplicate {
                     self.on_duplicate();
@@ -49,7 +54,7 @@ impl Sender {
             Phase::Recovery => self.on_ack_in_recovery(acked, duplicate),
             Phase::Resending => {
                 if acked > 0 && !echoed {
-                    self.congestion.on_ack(acked);
+                    self.congestion.on_ack(acked, now, self.rtt.srtt());
                 }
                 if self.una >= self.recover {
                     self.phase = Phase::Open;
@@ -145,16 +150,16 @@ impl Sender {
     }
 
     /// False where the application, not the window, limited what was outstanding: such a window may not grow (RFC 9438
-    /// 5.8, RFC 5681 3.1 in spirit). In slow start half the window is enough, as in Linux.
-    const fn used_its_window(&self, flight: u64) -> bool {
+    /// 5.8, RFC 7661). In slow start half the window is enough, as in Linux.
+    const fn used_its_window(&self) -> bool {
         if !self.app_limited {
             return true;
         }
-        let cwnd = self.congestion.cwnd();
+        let (cwnd, used) = (self.congestion.cwnd(), self.peak.0);
         if cwnd < self.congestion.ssthresh() {
-            cwnd < 2 * flight
+            cwnd < 2 * used
         } else {
-            cwnd < flight + self.mss
+            cwnd < used + self.mss
         }
     }
 

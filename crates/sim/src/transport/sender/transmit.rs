@@ -1,8 +1,8 @@
 //! What goes out next: retransmissions by `NextSeg()` of RFC 6675 section 4, new data within every window.
 //!
 //! Windows: congestion, receiver's, send buffer. New data leaves in whole segments (RFC 1122 4.2.3.4), several to a
-//! piece where segmentation is offloaded. A closed window is probed (RFC 9293 3.8.6.1), with empty segments. Left
-//! out: Nagle's rule (a bulk sender always has a full segment or its last), pacing.
+//! piece where segmentation is offloaded; a short one waits by Nagle's rule where that is on. A closed window is probed
+//! (RFC 9293 3.8.6.1), with empty segments. With pacing a piece waits until the one before would be through.
 
 use super::super::ranges::ByteRange;
 use super::super::scoreboard::DUP_THRESH;
@@ -17,6 +17,58 @@ impl Sender {
         if self.phase == Phase::Opening {
             return self.transmit_syn(now);
         }
+        if let Some(pacing) = &mut self.pacing {
+            pacing.holds = now < pacing.next;
+            if pacing.holds {
+                return None;
+            }
+        }
+        let piece = self.next_piece(now);
+        if let Some(piece) = &piece {
+            self.pace(now, u64::from(piece.len));
+        }
+        piece
+    }
+
+    /// The rate at which data is paced, as bytes and the time that they take; none where there is no round trip yet.
+    /// Twice the window a round trip in slow start, 1.2 times after, as in Linux: the window stays the limit.
+    fn pacing_rate(&self) -> Option<(u64, u64)> {
+        let srtt = self.rtt.srtt()?.as_ps().max(1);
+        let cwnd = self.congestion.cwnd();
+        let tenths = if cwnd < self.congestion.ssthresh() / 2 {
+            20
+        } else {
+            12
+        };
+        Some((cwnd.saturating_mul(tenths), srtt.saturating_mul(10)))
+    }
+
+    /// The next piece may not follow before this one would be through at the pacing rate.
+    fn pace(&mut self, now: Instant, len: u64) {
+        let Some((bytes, ps)) = self.pacing_rate() else {
+            return;
+        };
+        if let Some(pacing) = &mut self.pacing {
+            let takes = u128::from(len) * u128::from(ps) / u128::from(bytes.max(1));
+            let takes = Duration::from_ps(u64::try_from(takes).unwrap_or(u64::MAX));
+            pacing.next = pacing.next.max(now).saturating_add(takes);
+        }
+    }
+
+    /// The longest piece: where data is paced no more than a millisecond of it, but two segments (Linux again).
+    fn longest_piece(&self) -> u64 {
+        if self.pacing.is_none() {
+            return self.piece_max;
+        }
+        let Some((bytes, ps)) = self.pacing_rate() else {
+            return self.piece_max;
+        };
+        let millisecond = u128::from(bytes) * 1_000_000_000 / u128::from(ps.max(1));
+        let millisecond = u64::try_from(millisecond).unwrap_or(u64::MAX) / self.mss * self.mss;
+        millisecond.max(2 * self.mss).min(self.piece_max)
+    }
+
+    fn next_piece(&mut self, now: Instant) -> Option<DataSegment> {
         if self.resend_first {
             self.resend_first = false;
             let hole = self.scoreboard.first_hole(self.una, self.high_data);
@@ -123,21 +175,28 @@ impl Sender {
             .saturating_sub(self.pipe())
             .min(by_peer)
             .min(self.send_buffer.saturating_sub(outstanding));
-        let mut len = left.min(room).min(self.piece_max);
+        let piece_max = self.longest_piece();
+        let mut len = left.min(room).min(piece_max);
         if len < self.mss && len < left {
             // Whole segments, but for a receiver whose whole window is small (RFC 1122 4.2.3.4).
             let short_window = len == by_peer && len >= self.window_seen.div_ceil(2);
             if !short_window {
                 len = 0;
             }
-        } else if len < self.piece_max && len < left {
+        } else if len < piece_max && len < left {
             // Longer than a segment and shorter than a piece: only segmentation offload comes here.
             len -= len % self.mss;
             if !disordered && self.phase == Phase::Open && self.expects_ack(now) {
                 let window = cwnd.min(self.send_buffer).min(self.edge - self.una);
-                if len < (window / 3).min(self.piece_max) / self.mss * self.mss {
+                if len < (window / 3).min(piece_max) / self.mss * self.mss {
                     len = 0;
                 }
+            }
+        } else if self.nagle && len == left && self.next + len != self.stream_end {
+            // What does not fill a segment goes alone, and only when nothing is on its way (RFC 9293 3.7.4).
+            let full = len / self.mss * self.mss;
+            if full > 0 || outstanding > 0 {
+                len = full;
             }
         }
         if self.send_probe {
@@ -197,6 +256,10 @@ impl Sender {
         let end = seq + len;
         self.next = end;
         self.high_data = end;
+        let outstanding = end - self.una;
+        if outstanding > self.peak.0 || self.una >= self.peak.1 {
+            self.peak = (outstanding, end);
+        }
         if self.timed.is_none() {
             self.timed = Some((seq + len.min(self.mss), now));
         }
