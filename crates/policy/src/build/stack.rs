@@ -135,6 +135,10 @@ fn costs(
     Costs {
         per_message: scaled(time(text.per_message.as_ref(), findings)),
         per_packet: scaled(time(text.per_packet.as_ref(), findings)),
+        per_segment: scaled(time(
+            text.per_segment.as_ref().or(text.per_packet.as_ref()),
+            findings,
+        )),
         per_ack: scaled(time(text.per_ack.as_ref(), findings)),
         copy_bps: text.copy.as_ref().map(|c| c.value.0),
     }

@@ -58,6 +58,8 @@ pub struct Costs {
     pub per_message: Duration,
     /// For each packet (each merged or segmented piece where the stack does that).
     pub per_packet: Duration,
+    /// For each packet of TCP data, in the place of `per_packet`.
+    pub per_segment: Duration,
     /// For each acknowledgement that is sent or taken.
     pub per_ack: Duration,
     /// Rate at which payload is copied and summed, bit/s; none: not touched.

@@ -81,6 +81,8 @@ table! {
         per_message: Time,
         /// For each packet, or each merged or segmented piece; 0 unless given.
         per_packet: Time,
+        /// For each packet of TCP data; as any packet unless given.
+        per_segment: Time,
         /// For each acknowledgement; 0 unless given.
         per_ack: Time,
         /// Rate at which payload is copied; it is not touched unless given.

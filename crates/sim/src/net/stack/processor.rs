@@ -119,6 +119,15 @@ fn datagram_ps(costs: &Costs, payload: u64) -> u64 {
     costs.per_message.as_ps() + costs.per_packet.as_ps() + copy_ps(payload, costs.copy_bps)
 }
 
+/// What a packet costs whose message is counted apart.
+fn packet_ps(costs: &Costs, meaning: Meaning, payload: u64) -> u64 {
+    let packet = match meaning {
+        Meaning::Data => costs.per_segment,
+        _ => costs.per_packet,
+    };
+    packet.as_ps() + copy_ps(payload, costs.copy_bps)
+}
+
 impl Stack {
     /// Lets a processor that does nothing begin what comes next.
     pub(super) fn look(&mut self, ctx: &mut Context, index: usize) {
@@ -227,7 +236,7 @@ impl Stack {
             Some((_, Meaning::Sink | Meaning::Request | Meaning::Response)) => {
                 datagram_ps(&self.receive, payload)
             }
-            Some(_) => self.receive.per_packet.as_ps() + copy_ps(payload, self.receive.copy_bps),
+            Some((_, meaning)) => packet_ps(&self.receive, meaning, payload),
         };
         (Doing::Receive(frames.max(1)), cost)
     }
@@ -251,7 +260,7 @@ impl Stack {
             Some(Meaning::Sink | Meaning::Request | Meaning::Response) => {
                 datagram_ps(&self.transmit, payload)
             }
-            Some(_) => self.transmit.per_packet.as_ps() + copy_ps(payload, self.transmit.copy_bps),
+            Some(meaning) => packet_ps(&self.transmit, meaning, payload),
         };
         (Doing::Send(handle), cost)
     }

@@ -20,6 +20,7 @@ fn costs(per_message: u64, per_packet: u64, copy_bps: Option<u64>) -> Costs {
     Costs {
         per_message: ns(per_message),
         per_packet: ns(per_packet),
+        per_segment: ns(per_packet),
         per_ack: ns(150),
         copy_bps,
     }

@@ -11,6 +11,7 @@ fn random_costs(r: &mut Stream) -> Costs {
     Costs {
         per_message: Duration::from_ns(r.below(2) * r.below(500)),
         per_packet: Duration::from_ns(r.below(1_000)),
+        per_segment: Duration::from_ns(r.below(1_000)),
         per_ack: Duration::from_ns(r.below(2) * r.below(300)),
         copy_bps: r.chance(0.5).then(|| 1_000_000_000 + r.below(100_000_000_000)),
     }
