@@ -48,3 +48,16 @@ fn shipped_scenarios_load() {
         assert!(!loaded.scenario.links.is_empty());
     }
 }
+
+#[test]
+fn shipped_devices_give_an_origin_for_every_number() {
+    let files = files(&repository().join("devices"));
+    assert!(files.len() >= 4);
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("the file can be read");
+        let numbers = clearway_policy::load_device_str(&text, &file.display().to_string())
+            .unwrap_or_else(|e| panic!("{}", shown(&e)));
+        assert!(numbers.len() >= 4, "{}", file.display());
+        assert_eq!(clearway_policy::check_file(&file, &[]), []);
+    }
+}
