@@ -3,8 +3,10 @@
 use super::transport::transport;
 use super::workloads::mean;
 use crate::diagnostic::Diagnostic;
+use crate::reader::At;
 use crate::scenario::{Destination, MessagePattern, MessageTransport, WorkloadKind};
-use crate::syntax::workload::{ArrivalWord, MessagesText};
+use crate::syntax::workload::{ArrivalWord, DestinationText, MessagesText};
+use clearway_core::Duration;
 
 /// A reply is one message: no longer than this.
 const REPLY_MAX: u64 = 1 << 30;
@@ -26,10 +28,15 @@ pub(super) fn messages(t: &MessagesText, findings: &mut Vec<Diagnostic>) -> Opti
                 .expecting("at most 1GiB"),
         );
     }
-    let given = [t.stream.is_some(), t.closed_loop.is_some(), t.rate.is_some()];
+    let given = [
+        t.stream.is_some(),
+        t.closed_loop.is_some(),
+        t.exchange.is_some(),
+        t.rate.is_some(),
+    ];
     if given.iter().filter(|g| **g).count() != 1 {
         let finding = t.place.error("messages", "messages are sent in exactly one way");
-        findings.push(finding.expecting("one of stream, closed_loop, rate"));
+        findings.push(finding.expecting("one of stream, closed_loop, exchange, rate"));
         return None;
     }
     if let Some(at) = t.arrivals.as_ref().filter(|_| t.rate.is_none()) {
@@ -48,6 +55,20 @@ pub(super) fn messages(t: &MessagesText, findings: &mut Vec<Diagnostic>) -> Opti
         let outstanding = closed.value.outstanding.as_ref();
         MessagePattern::ClosedLoop {
             outstanding: outstanding.map_or(1, |n| u32::try_from(n.value.0).unwrap_or(1)),
+        }
+    } else if let Some(exchange) = &t.exchange {
+        if let Some(at) = t.reply.as_ref().filter(|_| reply > 0) {
+            findings.push(at.error("unused-key", "the messages of an exchange answer each other"));
+        }
+        if let (Some(at), Some(MessageTransport::Udp { .. })) = (&t.transport, &transport) {
+            let finding = at.error("messages", "an exchange would end at the first message that is lost");
+            findings.push(finding.expecting("a transport that repeats: tcp or iwarp"));
+        }
+        let neighbours = exchange.value.neighbours.as_ref();
+        let compute = exchange.value.compute.as_ref();
+        MessagePattern::Exchange {
+            neighbours: neighbours.map_or(0, |n| u32::try_from(n.value.0).unwrap_or(0)),
+            compute: compute.map_or(Duration::ZERO, |c| Duration::from_ps(c.value.0)),
         }
     } else {
         let rate = t.rate.as_ref()?;
@@ -68,6 +89,37 @@ pub(super) fn messages(t: &MessagesText, findings: &mut Vec<Diagnostic>) -> Opti
         reply_bytes: u32::try_from(reply).unwrap_or(0),
         pattern,
     })
+}
+
+/// An exchange is among its senders, each of whom has so many neighbours.
+pub(super) fn check_exchange(
+    t: &MessagesText,
+    kind: &WorkloadKind,
+    to: &At<DestinationText>,
+    among: &Destination,
+    senders: usize,
+    findings: &mut Vec<Diagnostic>,
+) {
+    let WorkloadKind::Messages {
+        pattern: MessagePattern::Exchange { neighbours, .. },
+        ..
+    } = kind
+    else {
+        return;
+    };
+    if *among != Destination::UniformOthers {
+        let finding = to.error("destination", "an exchange is among the hosts of `from`");
+        findings.push(finding.expecting("\"others\""));
+    }
+    let asked = t.exchange.as_ref().and_then(|e| e.value.neighbours.as_ref());
+    if let Some(at) = asked.filter(|_| 2 * (*neighbours as usize) >= senders) {
+        let message = format!("{neighbours} neighbours to either side of {senders} hosts would meet");
+        let finding = at.error("range", message);
+        findings.push(finding.expecting(format!(
+            "at most {}, or none for everybody else",
+            senders.saturating_sub(1) / 2
+        )));
+    }
 }
 
 /// What a group cannot do: answer, or be reached by a connection.

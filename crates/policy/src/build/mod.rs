@@ -8,6 +8,7 @@ mod gates;
 mod messages;
 mod policies;
 mod stack;
+mod storage;
 mod topology;
 mod transport;
 mod workloads;

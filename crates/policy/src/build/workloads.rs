@@ -3,8 +3,9 @@
 use super::Facts;
 use super::classes::Classes;
 use super::event_builder::{check_builders, event_builder};
-use super::messages::{check_group, messages};
+use super::messages::{check_exchange, check_group, messages};
 use super::policies::Registry;
+use super::storage::{check_storage, storage};
 use super::topology::Network;
 use crate::diagnostic::Diagnostic;
 use crate::reader::{At, NamedEntry, OneOrMany, Size};
@@ -114,6 +115,12 @@ fn one(
     let (from, to) = (from?, to?);
     if let Some(t) = &text.messages {
         check_group(&t.value, &kind, &to, findings);
+        if let Some(at) = &text.to {
+            check_exchange(&t.value, &kind, at, &to, from.len(), findings);
+        }
+    }
+    if let Some(t) = &text.storage {
+        check_storage(&t.value, &kind, &from, &to, findings);
     }
     if let Some(t) = &text.event_builder {
         check_builders(&t.value, &from, &to, findings);
@@ -318,6 +325,7 @@ fn kind(
         ("open_loop", text.open_loop.is_some()),
         ("tcp_bulk", text.tcp_bulk.is_some()),
         ("messages", text.messages.is_some()),
+        ("storage", text.storage.is_some()),
         ("event_builder", text.event_builder.is_some()),
         ("replay", text.replay.is_some()),
     ];
@@ -410,6 +418,9 @@ fn kind(
     }
     if let Some(t) = text.messages.as_ref().map(|t| &t.value) {
         return messages(t, findings);
+    }
+    if let Some(t) = text.storage.as_ref().map(|t| &t.value) {
+        return storage(t, findings);
     }
     if let Some(t) = text.event_builder.as_ref().map(|t| &t.value) {
         return event_builder(t, findings);

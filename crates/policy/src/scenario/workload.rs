@@ -181,6 +181,8 @@ pub enum WorkloadKind {
         outstanding: u32,
         /// Copies of each block, the local ones included.
         copies: u32,
+        /// Connections from each client's host to each other storage node.
+        connections: u32,
         /// Where the copies lie.
         placement: Placement,
         /// Fraction of the operations that write; the rest read.
@@ -231,6 +233,13 @@ pub enum MessagePattern {
     ClosedLoop {
         /// Messages in flight.
         outstanding: u32,
+    },
+    /// Every sender sends one message to each of its neighbours and begins anew when it has those of all of them.
+    Exchange {
+        /// Neighbours to either side in the ring of the senders; 0: everybody else.
+        neighbours: u32,
+        /// From having the last message to sending the next.
+        compute: Duration,
     },
     /// At given instants; latency counts from the intended one.
     Rate {

@@ -49,6 +49,8 @@ table! {
         tcp_bulk: TcpBulkText,
         /// Messages of any size over a transport.
         messages: MessagesText,
+        /// Clients that write and read blocks on storage nodes.
+        storage: StorageText,
         /// Event fragments from every sender to builders in turn.
         event_builder: EventBuilderText,
         /// A capture file.
@@ -221,7 +223,17 @@ table! {
     }
 }
 table! {
-    /// Messages of any size over a transport: exactly one of `stream`, `closed_loop` and `rate`.
+    /// Steps of a parallel program: each sender sends a message to each of its neighbours, waits for one from each of
+    /// them, computes, and begins anew.
+    ExchangeText {
+        /// Neighbours to either side in the ring of the senders; everybody else unless given.
+        neighbours: Whole<1, 10_000>,
+        /// Time from having every message to sending the next; 0s unless given.
+        compute: Time,
+    }
+}
+table! {
+    /// Messages of any size over a transport: exactly one of `stream`, `closed_loop`, `exchange` and `rate`.
     MessagesText {
         /// What carries them: "udp", "tcp", "iwarp", "roce", or a table with numbers such as { tcp = { mss = "8960B" } }.
         transport: TransportText = required,
@@ -233,10 +245,45 @@ table! {
         stream: StreamText,
         /// The next message after an answer.
         closed_loop: ClosedLoopText,
+        /// One message to each neighbour, the next when one from each has come; `to` is "others".
+        exchange: ExchangeText,
         /// Messages a second of each sender, whatever became of those before.
         rate: FrameRate,
         /// How the instants of `rate` are spaced; "poisson" unless given.
         arrivals: ArrivalWord,
+    }
+}
+choice! {
+    /// Where the copies of a block lie.
+    PlacementWord {
+        /// On nodes drawn at random, the client's own among them where it is one.
+        Any = "any",
+        /// One on the client's own node, the rest drawn from the others.
+        LocalFirst = "local-first",
+    }
+}
+table! {
+    /// Clients on every host of `from` that write and read blocks on the hosts of `to` ("others": on all of `from`), the
+    /// next operation of each when one is complete.
+    StorageText {
+        /// What carries them: "tcp", "iwarp", "roce", or a table with numbers.
+        transport: TransportText = required,
+        /// Payload of a block.
+        block: Size = required,
+        /// Clients on each host; 1 unless given.
+        clients: Whole<1, 100_000>,
+        /// Operations that each client has outstanding; 1 unless given.
+        outstanding: Whole<1, 10_000>,
+        /// Copies of each block, the local one included; 1 unless given.
+        copies: Whole<1, 1000>,
+        /// Connections from each client's host to each other node; operations take turns on them; 1 unless given.
+        connections: Whole<1, 1000>,
+        /// Where the copies lie; "any" unless given.
+        placement: PlacementWord,
+        /// Fraction of the operations that write, the rest read one copy; 100% unless given.
+        writes: Fraction,
+        /// Time in which a node stores or fetches a block; 0s unless given.
+        service: TimeLaw,
     }
 }
 table! {

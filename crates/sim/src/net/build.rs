@@ -275,6 +275,7 @@ fn build_host(scenario: &Scenario, index: usize, seed: u64, ports: &Ports) -> Re
         requesters: Vec::new(),
         endpoints: Vec::new(),
         talkers: Vec::new(),
+        exchanges: Vec::new(),
         blocked: 0,
         up: std::collections::VecDeque::new(),
         down: std::collections::VecDeque::new(),

@@ -9,14 +9,15 @@ use super::frame::{Control, Frame, NIL};
 use super::line::Line;
 use super::messages::Pipe;
 use super::routing::Routing;
+use super::storage::Storing;
 use crate::engine::slab::Slab;
 use crate::engine::{EventQueue, Phase};
 use crate::results::CaptureRecord;
 use crate::results::collect::{Cause, Collector};
 use crate::transport::{Ack, DataSegment};
 use clearway_core::{FlowKey, Instant};
-
 use std::collections::BTreeMap;
+
 /// Memory of a stored multicast frame: freed when the last copy has left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
@@ -38,11 +39,11 @@ pub(crate) struct Context {
     pub(crate) shared: Slab<Shared>,
     pub(crate) segments: Slab<DataSegment>,
     pub(crate) acks: Slab<Ack>,
-    /// Ways for messages between hosts.
     /// Event builders, by workload.
     pub(crate) builders: BTreeMap<u32, Box<EventBuilding>>,
     /// Clients and nodes of each storage workload.
     pub(crate) storage: BTreeMap<u32, Box<Storing>>,
+    /// Ways for messages between hosts.
     pub(crate) pipes: Vec<Pipe>,
     /// Intended instants of requests that are not answered yet.
     pub(crate) calls: Slab<u64>,

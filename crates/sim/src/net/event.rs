@@ -102,6 +102,13 @@ pub(crate) enum Event {
         /// Index among the host's talkers.
         talker: u16,
     },
+    /// A step of an exchange is due.
+    Exchange {
+        /// Node of the host.
+        host: u32,
+        /// Index among the host's exchanges.
+        exchange: u16,
+    },
     /// Something is due at a source or builder of events.
     Build {
         /// Node of the host.
@@ -125,6 +132,13 @@ pub(crate) enum Event {
     Script {
         /// Its index.
         index: u32,
+    },
+    /// A host's clients or storage have something to do.
+    Store {
+        /// Node of the host.
+        host: u32,
+        /// Index of the workload.
+        workload: u16,
     },
     /// A step of the scenario's timed changes is due.
     Step {

@@ -222,12 +222,15 @@ pub fn host_mac(host: u32) -> u64 {
     0x0200_0000_0001 + u64::from(host)
 }
 
-fn group_ip(workload: u32) -> u128 {
+/// Group address of a multicast workload: 239.0.0.1 is workload 0.
+#[must_use]
+pub fn group_ip(workload: u32) -> u128 {
     u128::from(0xEF00_0001_u32 + (workload & 0x00FF_FFFF))
 }
 
-/// RFC 1112 section 6.4: the low 23 bits of the group address.
-fn group_mac(workload: u32) -> u64 {
+/// Group MAC address of a multicast workload (RFC 1112 section 6.4: the low 23 bits of the group address).
+#[must_use]
+pub fn group_mac(workload: u32) -> u64 {
     0x0100_5E00_0000 | ((u64::from(workload) + 1) & 0x7F_FFFF)
 }
 

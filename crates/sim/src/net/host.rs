@@ -13,6 +13,7 @@ use super::context::Context;
 use super::event::Event;
 use super::flow::Meaning;
 use super::frame::{CONTROL_BIT, Frame, NIL};
+use super::messages::exchange::Exchange;
 use super::messages::talker::Talker;
 use super::script::Action;
 use super::sending::Sending;
@@ -69,6 +70,7 @@ pub(crate) struct Host {
     pub(crate) requesters: Vec<Requester>,
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) talkers: Vec<Talker>,
+    pub(crate) exchanges: Vec<Exchange>,
     pub(crate) stack: Option<Box<Stack>>,
     pub(crate) obeys_pause: bool,
     pub(crate) reaction_ps: u64,

@@ -12,6 +12,7 @@
 //! Left out: messages that share a connection out of order, partial reads, connections that close.
 
 mod datagram;
+pub(crate) mod exchange;
 mod stream;
 pub(crate) mod talker;
 
@@ -35,6 +36,8 @@ use stream::Stream;
 pub(crate) enum Reader {
     /// It is counted.
     Sink,
+    /// A partner in the exchange of this workload.
+    Exchange(u32),
     /// It answers a message of this talker of the host.
     Caller(u32),
     /// It is answered with so many bytes over the pipe's way back.
@@ -52,8 +55,6 @@ pub(crate) enum Writer {
     Nobody,
     /// This talker of the host.
     Talker(u32),
-    /// A storage node or one of its clients.
-    Storage,
     /// An event builder or one of its sources.
     EventBuilder,
 }
@@ -258,7 +259,7 @@ impl Host {
         p.room_wanted = false;
         match p.writer {
             Writer::Talker(talker) => self.talk_on(ctx, talker, pipe),
-            Writer::Nobody | Writer::Storage | Writer::EventBuilder => {}
+            Writer::Nobody | Writer::EventBuilder => {}
         }
     }
 
@@ -272,7 +273,7 @@ impl Host {
             return;
         };
         match p.writer {
-            Writer::Talker(_) | Writer::Nobody | Writer::Storage | Writer::EventBuilder => {}
+            Writer::Talker(_) | Writer::Nobody | Writer::EventBuilder => {}
         }
     }
 
@@ -298,6 +299,7 @@ impl Host {
             .deliver(workload, message, ctx.now, ctx.warmup);
         match reader {
             Reader::Sink => {}
+            Reader::Exchange(workload) => self.exchange_read(ctx, workload, message),
             Reader::Caller(talker) => self.take_reply(ctx, talker, message),
             Reader::Responder(bytes) => self.post(ctx, back, u64::from(bytes), message.tag),
             Reader::EventBuilder => self.builder_read(ctx, pipe, message),

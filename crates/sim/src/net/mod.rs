@@ -39,6 +39,7 @@ mod sending;
 pub(crate) mod simulation;
 mod sources;
 pub(crate) mod stack;
+pub(crate) mod storage;
 mod switch;
 #[cfg(test)]
 mod tests;
@@ -46,7 +47,7 @@ pub(crate) mod transmitter;
 
 pub use application::Calls;
 pub use estimate::{Estimate, estimate};
-pub use flow::{FlowCounters, host_ip, host_mac};
+pub use flow::{FlowCounters, group_ip, group_mac, host_ip, host_mac};
 pub use refusal::Refusal;
 pub use script::{Action, Scripted};
 pub use stack::usage::Usage;

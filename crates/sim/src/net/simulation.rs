@@ -218,6 +218,7 @@ impl Simulation<'_> {
             | Event::SentInterrupt { host }
             | Event::Begin { host, .. }
             | Event::Talk { host, .. }
+            | Event::Exchange { host, .. }
             | Event::Build { host, .. }
             | Event::Store { host, .. }
             | Event::Timer { host, .. } => {
@@ -236,6 +237,7 @@ impl Simulation<'_> {
                     Event::SentInterrupt { .. } => host.sent_interrupt_due(ctx),
                     Event::Begin { requester, .. } => host.begin_due(ctx, u32::from(requester)),
                     Event::Talk { talker, .. } => host.talk_due(ctx, talker),
+                    Event::Exchange { exchange, .. } => host.exchange_due(ctx, exchange),
                     Event::Build { workload, .. } => host.build_due(ctx, workload),
                     Event::Store { workload, .. } => host.store_due(ctx, workload),
                     Event::Timer { endpoint, .. } => host.timer_due(ctx, endpoint),

@@ -7,14 +7,16 @@ use super::event::Event;
 use super::event_builder::start_events;
 use super::flow::{FlowSpec, Meaning, TCP_PROTOCOL, UDP_PROTOCOL, reverse};
 use super::frame::NIL;
+use super::messages::exchange::start_exchange;
 use super::messages::talker::start_talker;
 use super::refusal::Refusal;
+use super::storage::start_storage;
 use super::sending::Sending;
 use crate::engine::{Phase, Stream};
 use crate::transport::TCP_HEADER_BYTES;
 use crate::workload::{Destination as To, SenderContext, Source};
 use clearway_core::Instant;
-use clearway_policy::scenario::{Destination, Scenario, Workload, WorkloadKind};
+use clearway_policy::scenario::{Destination, MessagePattern, Scenario, Workload, WorkloadKind};
 
 /// Sources, requesters or endpoints of one host.
 const PER_HOST_MAX: usize = 1 << 16;
@@ -76,8 +78,15 @@ pub(crate) fn start_workload(
         match &workload.kind {
             WorkloadKind::RequestResponse { .. } => start_calls(workload, index, sender, stream, nodes, ctx)?,
             WorkloadKind::TcpBulk { .. } => start_tcp(workload, index, sender, stream, nodes, ctx)?,
+            WorkloadKind::Messages {
+                pattern: MessagePattern::Exchange { .. },
+                ..
+            } => {
+                if workload.from.first() == Some(&sender) {
+                    start_exchange(scenario, index, seed, nodes, ctx)?;
+                }
+            }
             WorkloadKind::Messages { .. } => start_talker(workload, index, sender, stream, nodes, ctx)?,
-            _ => start_source(scenario, index, sender, stream, nodes, ctx)?,
             WorkloadKind::EventBuilder { .. } => {
                 if workload.from.first() == Some(&sender) {
                     start_events(scenario, index, seed, nodes, ctx)?;
@@ -88,6 +97,7 @@ pub(crate) fn start_workload(
                     start_storage(scenario, index, seed, nodes, ctx)?;
                 }
             }
+            _ => start_source(scenario, index, sender, stream, nodes, ctx)?,
         }
         if let Some(Node::Host(host)) = nodes.get(sender)
             && host

@@ -12,18 +12,20 @@ pub(crate) mod messages;
 mod outcome;
 mod rows;
 mod series;
+mod storage;
 
 pub use crate::net::{Calls, FlowCounters, Progress, Usage};
 pub use actions::ActionResult;
 pub use collect::{CAUSES, Cause, ClassCounters, FlowControlMark, Totals};
-pub use jitter::FlowJitter;
 pub use events::{EventResult, Events};
+pub use jitter::FlowJitter;
 pub use messages::Messages;
 pub use outcome::{
     CallResult, ClassResult, CpuResult, EngineStats, FlowResult, HostResult, MessageResult, Outcome, PortResult, QueueResult,
     SwitchResult, TcpResult,
 };
 pub use series::{Series, SeriesLine};
+pub use storage::{Operations, StorageResult};
 
 use clearway_core::{FlowKey, Instant};
 

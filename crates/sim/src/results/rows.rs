@@ -312,6 +312,27 @@ impl Writer<'_> {
 }
 
 impl Writer<'_> {
+    fn storage(&mut self, name: &str, o: &Operations, measured: Duration) {
+        let about = About {
+            scope: "workload",
+            name,
+            population: "operations complete after warm-up",
+        };
+        self.add(about, ("operations", "sum", "1", "-"), o.completed() as f64);
+        self.add(about, ("operations", "mean", "op/s", "-"), o.rate(measured));
+        let bits = o.bytes as f64 * 8.0 / self.seconds;
+        self.add(about, ("blocks", "mean", "bit/s", "payload"), bits);
+        let copies = o.remote_copies as f64;
+        self.add(about, ("copies_sent", "sum", "1", "-"), copies);
+        let outstanding = o.outstanding(measured);
+        self.add(about, ("operations_outstanding", "mean", "1", "-"), outstanding);
+        for (metric, histogram) in [("write_latency", &o.writes), ("read_latency", &o.reads)] {
+            if histogram.count() > 0 {
+                self.latency(about, metric, histogram);
+            }
+        }
+    }
+
     fn action(&mut self, action: &ActionResult) {
         let about = About {
             scope: "action",
@@ -501,6 +522,9 @@ pub(super) fn of(outcome: &Outcome, run: &str) -> Vec<Row> {
     for result in &outcome.messages {
         w.messages(&result.workload, &result.messages);
     }
+    for result in &outcome.events {
+        w.events(&result.workload, &result.events);
+    }
     for tcp in &outcome.tcp {
         let about = About {
             scope: "workload",
@@ -510,11 +534,15 @@ pub(super) fn of(outcome: &Outcome, run: &str) -> Vec<Row> {
         let rate = tcp.delivered_bytes as f64 * 8.0 / w.seconds;
         w.add(about, ("throughput", "mean", "bit/s", "payload"), rate);
     }
+    for result in &outcome.storage {
+        w.storage(&result.workload, &result.all, outcome.measured());
+        for (host, own) in &result.hosts {
+            let host = outcome.hosts.get(*host as usize).map_or("", |h| h.name.as_str());
+            w.storage(&format!("{}@{host}", result.workload), own, outcome.measured());
+        }
+    }
     for action in &outcome.actions {
         w.action(action);
     }
     w.rows
 }
-    for result in &outcome.events {
-        w.events(&result.workload, &result.events);
-    }

@@ -208,6 +208,8 @@ impl Host {
                     self.ask(ctx, u32::from(talker));
                 }
             }
+            // Exchanges have a table of their own.
+            MessagePattern::Exchange { .. } => {}
             MessagePattern::Rate { per_second, poisson } => {
                 if t.next <= t.stop {
                     t.advance(per_second, poisson);

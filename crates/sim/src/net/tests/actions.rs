@@ -125,7 +125,10 @@ impl Observer for Seen {
     }
     fn frames(&mut self, records: &[CaptureRecord]) {
         for record in records.iter().filter(|r| r.line == 0) {
-            self.0.entry(FlowId::of(&record.key)).or_default().push(record.bytes);
+            self.0
+                .entry(FlowId::of(&record.key))
+                .or_default()
+                .push(record.bytes);
         }
     }
 }
@@ -179,13 +182,20 @@ fn moved_flows_lose_nothing_and_keep_their_order_whatever_kind_their_classes_hav
         assert_eq!(sums(&o), (2_000, 2_000, 0), "{per_flow:?}");
         assert_eq!(seen.0.len(), 20);
         for frames in seen.0.values() {
-            assert!(frames.is_sorted() && frames.len() == 100, "{per_flow:?}: {frames:?}");
+            assert!(
+                frames.is_sorted() && frames.len() == 100,
+                "{per_flow:?}: {frames:?}"
+            );
         }
         // Every 10 us from 500 to 4,000 us, as many up as down but for the last.
         let told = &o.actions[0];
         assert_eq!((told.flows_moved, told.moves), (351, [175, 176]), "{per_flow:?}");
         // The bytes of each queue still add up: nothing is left in any.
-        assert!(o.ports[0].queues.iter().all(|q| q.bytes_left == 0), "{:?}", o.ports[0].queues);
+        assert!(
+            o.ports[0].queues.iter().all(|q| q.bytes_left == 0),
+            "{:?}",
+            o.ports[0].queues
+        );
     }
 }
 
@@ -196,8 +206,10 @@ fn team(duration_us: u64) -> Scenario {
     s.links = [(0, 0), (1, 0)]
         .map(|(h, sw)| link(NodeRef::Host(h), NodeRef::Switch(sw), 0))
         .to_vec();
-    s.links.extend([0, 1].map(|_| link(NodeRef::Switch(0), NodeRef::Switch(1), 100)));
-    s.links.extend([2, 3].map(|h| link(NodeRef::Host(h), NodeRef::Switch(1), 100)));
+    s.links
+        .extend([0, 1].map(|_| link(NodeRef::Switch(0), NodeRef::Switch(1), 100)));
+    s.links
+        .extend([2, 3].map(|h| link(NodeRef::Host(h), NodeRef::Switch(1), 100)));
     s.switches[0].memory_bytes = 1 << 30;
     s
 }
@@ -209,7 +221,11 @@ fn bytes_of(o: &Outcome, line: usize) -> u64 {
 #[test]
 fn a_team_spreads_its_flows_and_a_broken_port_loses_only_what_is_sent_to_it() {
     let mut s = team(10_000);
-    s.workloads = vec![workload(vec![0, 1], Destination::Uniform(vec![2, 3]), steady(0.1e9, 20))];
+    s.workloads = vec![workload(
+        vec![0, 1],
+        Destination::Uniform(vec![2, 3]),
+        steady(0.1e9, 20),
+    )];
     let whole = outcome(&s, 1);
     let (a, b) = (bytes_of(&whole, 4), bytes_of(&whole, 6));
     assert!(a > 0 && b > 0 && sums(&whole).2 == 0, "{a} {b}");
@@ -227,7 +243,10 @@ fn a_team_spreads_its_flows_and_a_broken_port_loses_only_what_is_sent_to_it() {
     assert_eq!(told.frames_lost, dropped);
     // What the broken uplink carried in the detection time, to within the frames of one round of its flows.
     let carried = a as f64 / 1_000.0 * 500.0 / 10_000.0;
-    assert!((dropped as f64 - carried).abs() <= told.flows as f64, "{dropped} of {carried}");
+    assert!(
+        (dropped as f64 - carried).abs() <= told.flows as f64,
+        "{dropped} of {carried}"
+    );
     let moved = told.flows;
     assert_eq!((told.flows_moved, o.actions[1].flows_moved), (moved, moved));
     assert!(moved > 5 && moved < 35, "{moved}");
@@ -238,13 +257,20 @@ fn a_team_spreads_its_flows_and_a_broken_port_loses_only_what_is_sent_to_it() {
     let back = o.actions[0].flows_back_ps.expect("they came back");
     assert!((500_000_000..700_000_000).contains(&back), "{back}");
     let throughput = told.throughput_back().expect("it came back");
-    assert!(throughput <= Duration::from_us(520) && throughput >= Duration::from_us(300), "{throughput:?}");
+    assert!(
+        throughput <= Duration::from_us(520) && throughput >= Duration::from_us(300),
+        "{throughput:?}"
+    );
 }
 
 #[test]
 fn a_path_that_came_back_is_the_first_one() {
     let mut s = team(4_000);
-    s.workloads = vec![workload(vec![0, 1], Destination::Uniform(vec![2, 3]), steady(0.1e9, 20))];
+    s.workloads = vec![workload(
+        vec![0, 1],
+        Destination::Uniform(vec![2, 3]),
+        steady(0.1e9, 20),
+    )];
     let detection = Duration::ZERO;
     s.actions = vec![
         at(1_000, vec![Action::LinkDown { link: 2, detection }]),
@@ -304,11 +330,21 @@ fn random_networks_with_broken_links_count_every_frame() {
         }
         let o = outcome(&s, round);
         let (offered, delivered, dropped) = sums(&o);
-        let group = s.workloads.iter().any(|w| matches!(w.to, Destination::Multicast(_)));
+        let group = s
+            .workloads
+            .iter()
+            .any(|w| matches!(w.to, Destination::Multicast(_)));
         if group {
-            assert!(offered >= delivered + dropped + o.engine.frames_left, "round {round}");
+            assert!(
+                offered >= delivered + dropped + o.engine.frames_left,
+                "round {round}"
+            );
         } else {
-            assert_eq!(offered, delivered + dropped + o.engine.frames_left, "round {round}: {s:#?}");
+            assert_eq!(
+                offered,
+                delivered + dropped + o.engine.frames_left,
+                "round {round}: {s:#?}"
+            );
         }
         assert_eq!(
             o.actions.iter().map(|a| a.frames_lost).sum::<u64>(),
@@ -332,7 +368,11 @@ fn what_cannot_be_done_is_refused_with_its_name() {
     };
     let detection = Duration::ZERO;
     s.actions = vec![at(1, vec![Action::LinkDown { link: 0, detection }])];
-    let refusal = |s: &Scenario| crate::run(s, 1, &mut crate::Unobserved).map(|o| o.seed).unwrap_err();
+    let refusal = |s: &Scenario| {
+        crate::run(s, 1, &mut crate::Unobserved)
+            .map(|o| o.seed)
+            .unwrap_err()
+    };
     assert_eq!(refusal(&s).field, "down");
     s.switches[0].flow_control = FlowControl::None;
     s.switches[0].threshold = Threshold::Static(9_000);
@@ -347,5 +387,8 @@ fn what_cannot_be_done_is_refused_with_its_name() {
         hosts: Vec::new(),
     };
     s.actions = vec![at(1, vec![action])];
-    assert_eq!((refusal(&s).item, refusal(&s).field), ("action at 1".to_owned(), "move"));
+    assert_eq!(
+        (refusal(&s).item, refusal(&s).field),
+        ("action at 1".to_owned(), "move")
+    );
 }

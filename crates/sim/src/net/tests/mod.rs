@@ -11,3 +11,4 @@ mod queueing;
 mod scenarios;
 mod stack;
 mod stack_random;
+mod storage;
