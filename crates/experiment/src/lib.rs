@@ -2,6 +2,7 @@
 //!
 //! * [`audit`]: arithmetic checks on what the documents publish;
 //! * [`backplane`]: the experiment of the backplane talk;
+//! * [`mod@bounds`]: worst-case delay and backlog of a scenario, by network calculus;
 //! * [`cores`]: independent pieces of work on all cores, results in order;
 //! * [`headers`]: the bytes that a simulated frame would begin with;
 //! * [`run`]: a scenario with several seeds;
@@ -11,6 +12,7 @@
 
 pub mod audit;
 pub mod backplane;
+pub mod bounds;
 pub mod cores;
 pub mod headers;
 pub mod reproduce;
