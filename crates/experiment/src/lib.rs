@@ -8,7 +8,8 @@
 //! * [`run`]: a scenario with several seeds;
 //! * [`seeds`]: rows of several seeds brought together;
 //! * [`reproduce`]: what documents publish beside what the model predicts;
-//! * [`t4_qos`]: the experiment of the T4 paper.
+//! * [`t4_qos`]: the experiment of the T4 paper;
+//! * [`t4_uses`]: the uses that it names.
 
 pub mod audit;
 pub mod backplane;
@@ -19,3 +20,4 @@ pub mod reproduce;
 pub mod run;
 pub mod seeds;
 pub mod t4_qos;
+pub mod t4_uses;

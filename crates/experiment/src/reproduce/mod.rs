@@ -132,7 +132,7 @@ impl Reproduced {
 /// All experiments, in the order in which they are shown.
 #[must_use]
 pub fn experiments() -> Vec<&'static dyn Experiment> {
-    vec![&crate::backplane::Backplane, &crate::t4_qos::T4Qos]
+    vec![&crate::backplane::Backplane, &crate::t4_qos::T4Qos, &crate::t4_uses::T4Uses]
 }
 
 /// Runs one experiment and holds it against its document.

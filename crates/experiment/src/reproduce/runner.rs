@@ -158,7 +158,7 @@ fn first_error(findings: &[Diagnostic]) -> String {
 
 /// The files that shipped scenarios name, as part of the program: a reproduction needs no checkout.
 fn embedded(path: &str) -> Result<Vec<u8>, String> {
-    const FILES: [(&str, &str); 5] = [
+    const FILES: &[(&str, &str)] = &[
         (
             "policies/two-channels.toml",
             include_str!("../../../../policies/two-channels.toml"),
@@ -178,6 +178,22 @@ fn embedded(path: &str) -> Result<Vec<u8>, String> {
         (
             "policies/per-destination-priority.toml",
             include_str!("../../../../policies/per-destination-priority.toml"),
+        ),
+        (
+            "policies/rac-interconnect.toml",
+            include_str!("../../../../policies/rac-interconnect.toml"),
+        ),
+        (
+            "policies/saas-levels.toml",
+            include_str!("../../../../policies/saas-levels.toml"),
+        ),
+        (
+            "policies/saas-guarantees.toml",
+            include_str!("../../../../policies/saas-guarantees.toml"),
+        ),
+        (
+            "policies/video.toml",
+            include_str!("../../../../policies/video.toml"),
         ),
     ];
     let name = path.trim_start_matches("../");
