@@ -38,6 +38,9 @@ Examples:
   clearway reproduce backplane --seeds 5 --out out/backplane
   clearway reproduce --json > reproduced.json
 
+Finished experiments and runs are kept: after an interruption the same command goes on where it was, and what is
+finished is not run again until the program, the seeds or a file in it changes. --fresh runs all the same.
+
 Verdicts: ok (within the tolerance), miss, fitted (used to choose a parameter, so not a prediction), weak (the
 interval over the seeds is so wide that the figure could not miss).";
 
@@ -142,15 +145,27 @@ pub(crate) struct Run {
 pub(crate) struct Reproduce {
     /// Experiments; all of them if none is named
     pub(crate) names: Vec<String>,
-    /// List the experiments and stop
+    /// List the experiments, with what is kept of them, and stop
     #[arg(long)]
     pub(crate) list: bool,
     /// Seeds for each case, instead of each experiment's own number
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) seeds: Option<u32>,
-    /// Exit with 1 if a prediction misses
+    /// Exit with 1 if a prediction misses, or a published statement is not borne out
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Show parameters, tables and checks of several experiments, too
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Keep finished results here, instead of in the user's cache
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) cache: Option<PathBuf>,
+    /// Neither use kept results nor keep any
+    #[arg(long, conflicts_with_all = ["cache", "fresh"])]
+    pub(crate) no_cache: bool,
+    /// Run everything again, and keep what comes out
+    #[arg(long)]
+    pub(crate) fresh: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -7,6 +7,7 @@
 mod arguments;
 mod audit;
 mod bench;
+mod cache;
 mod check;
 mod ending;
 mod folder;

@@ -119,7 +119,7 @@ fn line(done: u64, total: u64, elapsed: Duration, width: usize) -> String {
 }
 
 /// A span of time with three digits: 12.3 ms, 4.56 s, 3 min 20 s.
-fn span(seconds: f64) -> String {
+pub(crate) fn span(seconds: f64) -> String {
     if seconds >= 3600.0 {
         format!(
             "{:.0} h {:.0} min",

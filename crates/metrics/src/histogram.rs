@@ -20,7 +20,8 @@ const SUB: usize = 1 << SUB_BITS;
 const BUCKETS: usize = (64 - SUB_BITS as usize) * SUB + SUB;
 
 /// Counts of values by size; see the module for its error bound.
-#[derive(Clone)]
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+#[serde(into = "HistogramParts", try_from = "HistogramParts")]
 pub struct Histogram {
     counts: Vec<u64>,
     count: u64,

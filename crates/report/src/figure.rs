@@ -3,8 +3,10 @@
 //! Values are in SI units (seconds, bit/s, bytes); the drawing chooses prefixes. A point that is not finite, or not
 //! above zero on a logarithmic axis, is left out and breaks its line.
 
+use serde::{Deserialize, Serialize};
+
 /// How values are spread along an axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scale {
     /// Evenly.
     #[default]
@@ -14,7 +16,7 @@ pub enum Scale {
 }
 
 /// One axis.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// What is along it.
     pub label: String,
@@ -63,7 +65,7 @@ impl Axis {
 }
 
 /// How a series is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// Straight lines between the points.
     #[default]
@@ -81,7 +83,7 @@ pub enum Kind {
 }
 
 /// One point of a series.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Along the horizontal axis; the place's number on an axis of names.
     pub x: f64,
@@ -122,7 +124,7 @@ impl Point {
 }
 
 /// Points that belong together.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Shown in the legend; a nameless series is not.
     pub name: String,
@@ -153,7 +155,7 @@ impl Series {
 }
 
 /// A line across the plot at a value of one axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
     /// The value, on the vertical axis, or on the horizontal one where `upright`.
     pub value: f64,
@@ -176,7 +178,7 @@ impl Threshold {
 }
 
 /// What happened at a mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum MarkKind {
     /// A pause began.
     Xoff,
@@ -202,7 +204,7 @@ impl MarkKind {
 }
 
 /// An event along the horizontal axis.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     /// When, on the horizontal axis.
     pub x: f64,
@@ -211,7 +213,7 @@ pub struct Mark {
 }
 
 /// One plot.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Heading of the plot.
     pub title: String,

@@ -5,9 +5,10 @@
 
 use crate::escape;
 use crate::quantity::{Micro, humanised};
+use serde::{Deserialize, Serialize};
 
 /// How a cell should strike the eye. It repeats what the text says and never replaces it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tone {
     /// Like any other.
     #[default]
@@ -23,7 +24,7 @@ pub enum Tone {
 }
 
 /// What a cell holds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Content {
     Text(String),
     Number {
@@ -47,7 +48,7 @@ enum Content {
 }
 
 /// One cell of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     content: Content,
     tone: Tone,
@@ -179,7 +180,7 @@ impl Cell {
 }
 
 /// A table with headings.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     pub(crate) title: String,
     pub(crate) headings: Vec<String>,

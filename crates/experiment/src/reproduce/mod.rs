@@ -17,6 +17,7 @@ pub use runner::{Case, Context, Progress, Runner};
 
 use clearway_metrics::{Comparison, Role, Summary, Verdict};
 use clearway_report::{Figure, Parameter, Table};
+use serde::{Deserialize, Serialize};
 
 /// One experiment of the documents.
 pub trait Experiment: Sync {
@@ -34,7 +35,7 @@ pub trait Experiment: Sync {
 }
 
 /// What one number came out as, over the seeds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// Case, as in the data file.
     pub case: String,
@@ -47,7 +48,7 @@ pub struct Prediction {
 }
 
 /// One part of a report: text, tables, figures.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Section {
     /// Heading.
     pub heading: String,
@@ -60,7 +61,7 @@ pub struct Section {
 }
 
 /// What an experiment found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Findings {
     /// Numbers to hold against published figures.
     pub predictions: Vec<Prediction>,
@@ -118,6 +119,8 @@ pub struct Reproduced {
     pub rows: Vec<clearway_metrics::Row>,
     /// True where the run was stopped before everything was done.
     pub stopped: bool,
+    /// True where the findings were kept from an earlier call: nothing was run.
+    pub kept: bool,
 }
 
 impl Reproduced {
@@ -132,7 +135,11 @@ impl Reproduced {
 /// All experiments, in the order in which they are shown.
 #[must_use]
 pub fn experiments() -> Vec<&'static dyn Experiment> {
-    vec![&crate::backplane::Backplane, &crate::t4_qos::T4Qos, &crate::t4_uses::T4Uses]
+    vec![
+        &crate::backplane::Backplane,
+        &crate::t4_qos::T4Qos,
+        &crate::t4_uses::T4Uses,
+    ]
 }
 
 /// Runs one experiment and holds it against its document.
@@ -141,7 +148,16 @@ pub fn experiments() -> Vec<&'static dyn Experiment> {
 /// The data file or a scenario is wrong, or a run failed.
 pub fn reproduce(experiment: &dyn Experiment, context: &Context<'_>) -> Result<Reproduced, String> {
     let file = read(experiment.name(), experiment.data())?;
-    let findings = experiment.run(context)?;
+    let name = kept_name(experiment, context.seeds);
+    let earlier = kept::find(context.store, &name);
+    let kept = earlier.is_some();
+    let findings: Findings = match earlier {
+        Some(findings) => findings,
+        None => experiment.run(context)?,
+    };
+    if !kept && !findings.stopped {
+        kept::keep(context.store, &name, &findings);
+    }
     let (mut comparisons, mut missing) = (Vec::new(), Vec::new());
     for figure in &file.published {
         match find(&findings.predictions, figure) {
@@ -187,7 +203,24 @@ pub fn reproduce(experiment: &dyn Experiment, context: &Context<'_>) -> Result<R
         sections: findings.sections,
         rows: findings.rows,
         stopped: findings.stopped,
+        kept,
     })
+}
+
+/// The name under which the findings of an experiment are kept. Its scenarios and its code are part of the program.
+fn kept_name(experiment: &dyn Experiment, seeds: u32) -> String {
+    let parts = [
+        experiment.name().as_bytes(),
+        experiment.data().as_bytes(),
+        &seeds.to_le_bytes(),
+    ];
+    format!("findings-{}", kept::digest(&parts))
+}
+
+/// True where the findings of an experiment with this many seeds are kept and can be used.
+#[must_use]
+pub fn is_kept(experiment: &dyn Experiment, seeds: u32, store: &dyn Store) -> bool {
+    kept::find::<Findings>(Some(store), &kept_name(experiment, seeds)).is_some()
 }
 
 fn find<'a>(predictions: &'a [Prediction], figure: &Published) -> Option<&'a Prediction> {
@@ -214,3 +247,6 @@ fn compare(experiment: &str, figure: &Published, prediction: &Prediction, role: 
     };
     Some(comparison.judged(figure.tolerance))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,10 +3,12 @@
 //! A case is a scenario text with overrides, the same overrides that `clearway run --set` takes, so that each case can be
 //! run by hand. Only what a reproduction extracts from an outcome is kept.
 
-use super::kept::Store;
+use super::kept::{self, Store};
 use crate::cores::on_all_cores;
 use clearway_policy::{Diagnostic, load_str};
 use clearway_sim::{Observer, Outcome, Progress as SimProgress, RunOptions, run_with};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -38,8 +40,10 @@ impl std::fmt::Debug for Context<'_> {
 pub struct Progress<'a> {
     /// The case whose run has ended.
     pub case: &'a str,
-    /// Runs that have ended.
+    /// Runs that have ended, those that were found kept included.
     pub done: usize,
+    /// Runs that were found kept.
+    pub kept: usize,
     /// Runs of the batch.
     pub total: usize,
 }
@@ -96,7 +100,7 @@ impl Observer for Watch<'_> {
 
 impl Runner<'_> {
     /// Runs every case with every seed and extracts what is wanted. One list a case, one value a seed; a case that was
-    /// stopped has fewer.
+    /// stopped has fewer. Nothing is kept until the experiment is finished: see [`Self::run_kept`].
     ///
     /// # Errors
     /// The first case that cannot be read or run, with the reason.
@@ -105,6 +109,50 @@ impl Runner<'_> {
         context: &Context<'_>,
         cases: &[Case],
         extract: impl Fn(&Case, u64, &Outcome) -> T + Sync,
+    ) -> Result<Vec<Vec<T>>, String> {
+        self.batch(context, cases, &|_, _| None, &|_, _, _| (), &extract)
+    }
+
+    /// The same, and keeps what was extracted from each run as soon as it has ended: an interrupted experiment goes on where
+    /// it was. `wanted` names what the extraction depends on beside the outcome and the case, such as which parts of
+    /// it are wanted: two extractions that differ need two names.
+    ///
+    /// # Errors
+    /// The first case that cannot be read or run, with the reason.
+    pub fn run_kept<T: Send + Serialize + DeserializeOwned>(
+        &self,
+        context: &Context<'_>,
+        cases: &[Case],
+        wanted: &str,
+        extract: impl Fn(&Case, u64, &Outcome) -> T + Sync,
+    ) -> Result<Vec<Vec<T>>, String> {
+        let name = |case: &Case, seed: u64| self.kept_name(case, seed, wanted, std::any::type_name::<T>());
+        let find = |case: &Case, seed: u64| kept::find(context.store, &name(case, seed));
+        let keep = |case: &Case, seed: u64, result: &T| kept::keep(context.store, &name(case, seed), result);
+        self.batch(context, cases, &find, &keep, &extract)
+    }
+
+    /// The name of what is kept of one run.
+    pub(super) fn kept_name(&self, case: &Case, seed: u64, wanted: &str, form: &str) -> String {
+        let (options, seed) = (format!("{:?}", self.options), seed.to_le_bytes());
+        let mut parts: Vec<&[u8]> = vec![
+            self.file.as_bytes(),
+            self.text.as_bytes(),
+            options.as_bytes(),
+            &seed,
+        ];
+        parts.extend([wanted.as_bytes(), form.as_bytes(), case.name.as_bytes()]);
+        parts.extend(case.sets.iter().map(|set| set.as_bytes()));
+        format!("run-{}", kept::digest(&parts))
+    }
+
+    fn batch<T: Send>(
+        &self,
+        context: &Context<'_>,
+        cases: &[Case],
+        find: &(dyn Fn(&Case, u64) -> Option<T> + Sync),
+        keep: &(dyn Fn(&Case, u64, &T) + Sync),
+        extract: &(dyn Fn(&Case, u64, &Outcome) -> T + Sync),
     ) -> Result<Vec<Vec<T>>, String> {
         let mut work = Vec::new();
         for (index, case) in cases.iter().enumerate() {
@@ -115,20 +163,31 @@ impl Runner<'_> {
             }
         }
         let total = work.len();
-        let done = AtomicUsize::new(0);
+        let (done, kept) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let failure: Mutex<Option<String>> = Mutex::new(None);
         let results = on_all_cores(&work, context.threads, context.stop, |(index, seed, scenario)| {
             let case = &cases[*index];
+            let tell = |found: usize| {
+                (context.progress)(&Progress {
+                    case: &case.name,
+                    kept: kept.fetch_add(found, Ordering::Relaxed) + found,
+                    done: done.fetch_add(1, Ordering::Relaxed) + 1,
+                    total,
+                });
+            };
+            if let Some(result) = find(case, *seed) {
+                tell(1);
+                return Some(result);
+            }
             let outcome = run_with(scenario, *seed, &self.options, &mut Watch { stop: context.stop });
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            (context.progress)(&Progress {
-                case: &case.name,
-                done,
-                total,
-            });
+            tell(0);
             match outcome {
                 Ok(outcome) if outcome.stopped => None,
-                Ok(outcome) => Some(extract(case, *seed, &outcome)),
+                Ok(outcome) => {
+                    let result = extract(case, *seed, &outcome);
+                    keep(case, *seed, &result);
+                    Some(result)
+                }
                 Err(refusal) => {
                     let mut failure = failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     failure.get_or_insert_with(|| format!("{}: {refusal}", case.name));
@@ -194,6 +253,22 @@ fn embedded(path: &str) -> Result<Vec<u8>, String> {
         (
             "policies/video.toml",
             include_str!("../../../../policies/video.toml"),
+        ),
+        (
+            "devices/t5.toml",
+            include_str!("../../../../devices/t5.toml"),
+        ),
+        (
+            "devices/sfn7122f.toml",
+            include_str!("../../../../devices/sfn7122f.toml"),
+        ),
+        (
+            "devices/acenic.toml",
+            include_str!("../../../../devices/acenic.toml"),
+        ),
+        (
+            "devices/generic-kernel.toml",
+            include_str!("../../../../devices/generic-kernel.toml"),
         ),
     ];
     let name = path.trim_start_matches("../");

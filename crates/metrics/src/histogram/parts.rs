@@ -5,9 +5,10 @@
 use std::fmt;
 
 use super::{Histogram, high_of, index_of, low_of};
+use serde::{Deserialize, Serialize};
 
 /// A histogram taken apart, to be stored by the caller and put together again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistogramParts {
     /// (lowest value of the bucket, count), ascending, without empty buckets.
     pub buckets: Vec<(u64, u64)>,
@@ -52,6 +53,20 @@ impl fmt::Display for PartsError {
     }
 }
 impl std::error::Error for PartsError {}
+
+impl From<Histogram> for HistogramParts {
+    fn from(histogram: Histogram) -> Self {
+        histogram.parts()
+    }
+}
+
+impl TryFrom<HistogramParts> for Histogram {
+    type Error = PartsError;
+
+    fn try_from(parts: HistogramParts) -> Result<Self, PartsError> {
+        Self::from_parts(&parts)
+    }
+}
 
 impl Histogram {
     /// Everything that makes the histogram, for storage.
