@@ -9,13 +9,14 @@ use super::context::Context;
 use super::event::Event;
 use super::frame::{Frame, NIL};
 use super::host::Host;
+use super::messages::verbs::{Requesting, Responding};
 use crate::engine::Phase;
 use crate::transport::{Ack, Flags, Receiver, Sender};
 use clearway_core::Ecn;
 use clearway_metrics::histogram::Histogram;
 use clearway_policy::scenario::TcpSettings;
 
-const NEVER: u64 = u64::MAX;
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// One side that asks.
 #[derive(Clone, Copy, Debug)]
@@ -72,11 +73,13 @@ pub(crate) struct TcpReceiver {
     pipe: u32,
 }
 
-/// One end of a TCP connection.
+/// One end of a connection: TCP's sender and receiver, RDMA's requester and responder.
 #[derive(Debug)]
 pub(crate) enum Endpoint {
     Sender(Box<TcpSender>),
     Receiver(Box<TcpReceiver>),
+    Requester(Box<Requesting>),
+    Responder(Box<Responding>),
 }
 
 impl Endpoint {
@@ -122,6 +125,7 @@ impl Endpoint {
                 s.pipe = pipe;
             }
             Self::Receiver(r) => r.pipe = pipe,
+            Self::Requester(_) | Self::Responder(_) => {}
         }
         self
     }
@@ -196,7 +200,7 @@ impl Host {
         }
         self.arm(ctx, endpoint);
         if pipe != NIL {
-            self.read_stream(ctx, pipe, in_order);
+            self.read_in_order(ctx, pipe, in_order);
         }
     }
 
@@ -226,7 +230,7 @@ impl Host {
         let (pipe, acknowledged, room) = (s.pipe, s.machine.acknowledged(), s.machine.has_room());
         self.send_segments(ctx, endpoint);
         if pipe != NIL {
-            self.stream_acknowledged(ctx, pipe, acknowledged, room);
+            self.acknowledged(ctx, pipe, acknowledged, room);
         }
     }
 
@@ -249,6 +253,7 @@ impl Host {
                 }
                 self.arm(ctx, endpoint);
             }
+            Some(Endpoint::Requester(_)) => self.requester_due(ctx, endpoint),
             _ => {}
         }
         self.look(ctx);
@@ -313,7 +318,7 @@ impl Host {
                 (times.into_iter().flatten().min(), &mut s.wake)
             }
             Some(Endpoint::Receiver(r)) => (r.machine.poll_timer(), &mut r.wake),
-            None => return,
+            Some(Endpoint::Requester(_) | Endpoint::Responder(_)) | None => return,
         };
         // An event at an earlier instant is kept: it finds nothing due and arms again.
         if let Some(at) = deadline.map(|d| d.as_ps().max(ctx.now)).filter(|at| at < wake) {

@@ -70,6 +70,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: &RunOptions) -> Res
         shared: Slab::with_capacity(0),
         segments: Slab::with_capacity(0),
         acks: Slab::with_capacity(0),
+        packets: Slab::with_capacity(0),
         builders: BTreeMap::new(),
         storage: BTreeMap::new(),
         pipes: Vec::new(),

@@ -14,6 +14,7 @@ use crate::engine::slab::Slab;
 use crate::engine::{EventQueue, Phase};
 use crate::results::CaptureRecord;
 use crate::results::collect::{Cause, Collector};
+use crate::transport::rdma::Packet;
 use crate::transport::{Ack, DataSegment};
 use clearway_core::{FlowKey, Instant};
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ pub(crate) struct Context {
     pub(crate) events: EventQueue<Event>,
     pub(crate) frames: Slab<Frame>,
     pub(crate) controls: Slab<Control>,
+    pub(crate) packets: Slab<Packet>,
     pub(crate) shared: Slab<Shared>,
     pub(crate) segments: Slab<DataSegment>,
     pub(crate) acks: Slab<Ack>,
@@ -142,6 +144,9 @@ impl Context {
             }
             Some(Meaning::Ack) => {
                 let _ = self.acks.remove(frame.tag);
+            }
+            Some(Meaning::Rdma) => {
+                let _ = self.packets.remove(frame.tag);
             }
             Some(Meaning::Datagram) => self.datagram_lost(frame, node, leaves),
             Some(Meaning::Request | Meaning::Response) => {

@@ -24,6 +24,8 @@ pub(crate) enum Meaning {
     Data,
     /// TCP acknowledgement; `owner` is the connection.
     Ack,
+    /// A packet of RoCEv2; `owner` is the queue pair.
+    Rdma,
     /// A datagram, or a fragment of one; `owner` is the pipe.
     Datagram,
 }

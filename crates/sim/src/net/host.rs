@@ -363,6 +363,7 @@ impl Host {
             Meaning::Response => self.answered(ctx, owner, frame.tag),
             Meaning::Data => self.take_segment(ctx, owner, &frame),
             Meaning::Ack => self.take_ack(ctx, owner, frame.tag),
+            Meaning::Rdma => self.take_packet(ctx, owner, &frame),
             Meaning::Datagram => self.take_datagram(ctx, owner, &frame),
         }
     }

@@ -15,6 +15,7 @@ mod datagram;
 pub(crate) mod exchange;
 mod stream;
 pub(crate) mod talker;
+pub(crate) mod verbs;
 
 use super::Node;
 use super::context::Context;
@@ -30,6 +31,7 @@ use clearway_policy::scenario::MessageTransport;
 use datagram::Datagrams;
 use std::collections::VecDeque;
 use stream::Stream;
+use verbs::Verbs;
 
 /// Who gets a message at the host where it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +124,7 @@ pub(crate) struct Pipe {
 #[derive(Debug)]
 enum Carrier {
     Stream(Stream),
+    Verbs(Verbs),
     Datagrams(Datagrams),
 }
 
@@ -130,7 +133,17 @@ impl Pipe {
     const fn flow(&self) -> u32 {
         match &self.carrier {
             Carrier::Stream(stream) => stream.flow,
+            Carrier::Verbs(verbs) => verbs.flow,
             Carrier::Datagrams(datagrams) => datagrams.first,
+        }
+    }
+
+    /// Messages that the reader does not have, and messages that are not acknowledged, of a carrier that keeps order.
+    const fn in_order(&mut self) -> Option<(&mut Ends, &mut Ends)> {
+        match &mut self.carrier {
+            Carrier::Stream(s) => Some((&mut s.arriving, &mut s.unacknowledged)),
+            Carrier::Verbs(v) => Some((&mut v.arriving, &mut v.unacknowledged)),
+            Carrier::Datagrams(_) => None,
         }
     }
 }
@@ -156,7 +169,10 @@ pub(crate) fn open_pipe(nodes: &mut [Node], ctx: &mut Context, spec: &PipeSpec<'
                 None => return refuse("cannot be reached by one path"),
             }
         }
-        MessageTransport::Roce(_) => return refuse("needs another transport: RoCE carries no messages yet"),
+        MessageTransport::Roce(roce) => match Verbs::open(nodes, ctx, spec, pipe, roce) {
+            Some(verbs) => Carrier::Verbs(verbs),
+            None => return refuse("cannot be reached by one path"),
+        },
     };
     ctx.pipes.push(Pipe {
         workload: spec.workload,
@@ -188,7 +204,7 @@ impl Host {
             posted_at: ctx.now,
         };
         let receivers = match &p.carrier {
-            Carrier::Stream(_) => 1,
+            Carrier::Stream(_) | Carrier::Verbs(_) => 1,
             Carrier::Datagrams(d) => d.receivers(),
         };
         ctx.collector
@@ -208,6 +224,7 @@ impl Host {
     fn write(&mut self, ctx: &mut Context, pipe: u32, message: Message) {
         match ctx.pipes.get(pipe as usize).map(|p| &p.carrier) {
             Some(Carrier::Stream(_)) => self.write_stream(ctx, pipe, message),
+            Some(Carrier::Verbs(_)) => self.write_verbs(ctx, pipe, message),
             Some(Carrier::Datagrams(_)) => self.write_datagrams(ctx, pipe, message),
             None => {}
         }
@@ -241,6 +258,7 @@ impl Host {
         };
         let room = match &p.carrier {
             Carrier::Stream(s) => self.stream_has_room(s),
+            Carrier::Verbs(v) => self.verbs_have_room(v),
             Carrier::Datagrams(d) => d.has_room(),
         };
         let room = room && p.writing == 0;
@@ -274,6 +292,29 @@ impl Host {
         };
         match p.writer {
             Writer::Talker(_) | Writer::Nobody | Writer::EventBuilder => {}
+        }
+    }
+
+    /// More of a carrier that keeps order has arrived: messages that end there are read.
+    pub(crate) fn read_in_order(&mut self, ctx: &mut Context, pipe: u32, reached: u64) {
+        while let Some((arriving, _)) = ctx.pipes.get_mut(pipe as usize).and_then(Pipe::in_order) {
+            let Some(message) = next_below(arriving, reached) else {
+                break;
+            };
+            self.read_message(ctx, pipe, &message);
+        }
+    }
+
+    /// More of it is acknowledged, and there may be room again.
+    pub(crate) fn acknowledged(&mut self, ctx: &mut Context, pipe: u32, reached: u64, room: bool) {
+        if room {
+            self.tell_room(ctx, pipe);
+        }
+        while let Some((_, unacknowledged)) = ctx.pipes.get_mut(pipe as usize).and_then(Pipe::in_order) {
+            let Some(message) = next_below(unacknowledged, reached) else {
+                break;
+            };
+            self.tell_complete(ctx, pipe, &message);
         }
     }
 

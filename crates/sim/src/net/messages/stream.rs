@@ -22,9 +22,9 @@ pub(super) struct Stream {
     /// Segment size where messages are framed as iWARP.
     framed: Option<u64>,
     /// Messages that the reader does not have yet, by the end of each in the stream.
-    arriving: Ends,
+    pub(super) arriving: Ends,
     /// Messages that are not acknowledged, where the writer wants to know.
-    unacknowledged: Ends,
+    pub(super) unacknowledged: Ends,
 }
 
 impl Stream {
@@ -117,43 +117,6 @@ impl Host {
         match self.endpoints.get(stream.endpoint as usize) {
             Some(Endpoint::Sender(s)) => s.machine.has_room(),
             _ => false,
-        }
-    }
-
-    /// More of a connection's stream is in order: messages that end there are read.
-    pub(crate) fn read_stream(&mut self, ctx: &mut Context, pipe: u32, in_order: u64) {
-        while let Some(Pipe {
-            carrier: Carrier::Stream(stream),
-            ..
-        }) = ctx.pipes.get_mut(pipe as usize)
-        {
-            let Some(message) = next_below(&mut stream.arriving, in_order) else {
-                break;
-            };
-            self.read_message(ctx, pipe, &message);
-        }
-    }
-
-    /// More of a connection's stream is acknowledged.
-    pub(crate) fn stream_acknowledged(
-        &mut self,
-        ctx: &mut Context,
-        pipe: u32,
-        acknowledged: u64,
-        room: bool,
-    ) {
-        if room {
-            self.tell_room(ctx, pipe);
-        }
-        while let Some(Pipe {
-            carrier: Carrier::Stream(stream),
-            ..
-        }) = ctx.pipes.get_mut(pipe as usize)
-        {
-            let Some(message) = next_below(&mut stream.unacknowledged, acknowledged) else {
-                break;
-            };
-            self.tell_complete(ctx, pipe, &message);
         }
     }
 }

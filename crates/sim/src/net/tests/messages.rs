@@ -3,8 +3,10 @@
 use super::scenarios::*;
 use crate::results::Messages;
 use clearway_core::Duration;
+use clearway_core::plan::{Mark, MarkAt, NodeKind};
 use clearway_policy::scenario::{
-    Destination, Law, MessagePattern, MessageTransport, Scenario, TcpSettings, WorkloadKind,
+    DcqcnSettings, Destination, Law, MessagePattern, MessageTransport, RoceSettings, Scenario, TcpSettings,
+    WorkloadKind,
 };
 
 const UDP: MessageTransport = MessageTransport::Udp { mtu_bytes: 1_500 };
@@ -186,4 +188,113 @@ fn messages_over_tcp_survive_loss_in_order() {
         m.posted,
         m.delivered
     );
+}
+
+fn roce(dcqcn: Option<DcqcnSettings>) -> MessageTransport {
+    MessageTransport::Roce(RoceSettings {
+        mtu_bytes: 1_024,
+        window_bytes: 1 << 20,
+        timeout: Duration::from_ms(1),
+        dcqcn,
+    })
+}
+
+#[test]
+fn a_write_over_roce_takes_its_packets_time_and_its_answer_is_counted_at_the_far_end() {
+    // 62 bytes around a packet (Ethernet 18, IPv4 20, UDP 8, BTH 12, ICRC 4), RETH 16 on the first.
+    for (bytes, frames) in [
+        (256.0, vec![256 + 78]),
+        (1_024.0, vec![1_024 + 78]),
+        (2_050.0, vec![1_024 + 78, 1_024 + 62, 4 + 62]),
+    ] {
+        let m = counted(&pair(messages(roce(None), bytes, 0, SLOW), 3));
+        assert!(m.delivered >= 26 && m.delivered == m.posted);
+        assert_eq!(m.one_way.min(), Some(one_way_ps(&frames)), "{bytes}");
+        assert_eq!(m.one_way.max(), Some(one_way_ps(&frames)), "{bytes}");
+    }
+}
+
+#[test]
+fn roce_goes_back_for_what_a_full_switch_drops() {
+    let mut scenario = star(3, Duration::from_ms(20));
+    scenario.switches[0].memory_bytes = 60_000;
+    let pattern = MessagePattern::ClosedLoop { outstanding: 4 };
+    let kind = messages(roce(None), 60_000.0, 64, pattern);
+    scenario.workloads = vec![workload(vec![0, 1], Destination::Host(2), kind)];
+    let outcome = outcome(&scenario, 1);
+    let m = &outcome.messages[0].messages;
+    assert!(
+        outcome.classes[0].counters.dropped.frames > 20,
+        "frames must be lost"
+    );
+    assert!(m.round_trips.count() > 50, "{}", m.round_trips.count());
+    assert!(
+        m.posted - m.delivered <= 8 && m.lost == 0,
+        "{} {}",
+        m.posted,
+        m.delivered
+    );
+}
+
+/// Senders at 10 Gb/s and one receiver at a switch that marks, DCQCN on; bytes of each sender in the last part.
+fn dcqcn_shares(senders: usize, ms: u64, warmup_ms: u64) -> (Vec<f64>, crate::Outcome) {
+    let mut scenario = star(senders + 1, Duration::from_ms(ms));
+    scenario.warmup = Duration::from_ms(warmup_ms);
+    scenario.switches[0].memory_bytes = 4_000_000;
+    for link in &mut scenario.links {
+        link.delay = Duration::from_us(1);
+    }
+    let mut policy = by_priority(None, None);
+    for node in &mut policy.plan.nodes {
+        if let NodeKind::Queue(queue) = &mut node.kind {
+            queue.mark = Some(Mark {
+                threshold_bytes: 100_000,
+                at: MarkAt::Enqueue,
+            });
+        }
+    }
+    scenario.policies = vec![policy];
+    scenario.switches[0].policy = Some(0);
+    let settings = DcqcnSettings {
+        gain: 1.0 / 256.0,
+        notification_interval: Duration::from_us(50),
+        alpha_timer: Duration::from_us(55),
+        rate_timer: Duration::from_us(55),
+        byte_counter: 10_000_000,
+        fast_recovery: 5,
+        additive_bps: 40_000_000,
+        hyper_bps: 400_000_000,
+        rate_min_bps: 10_000_000,
+    };
+    let pattern = MessagePattern::Stream { connections: 1 };
+    for sender in 0..senders {
+        let kind = messages(roce(Some(settings)), 65_536.0, 0, pattern);
+        let mut load = workload(vec![sender], Destination::Host(senders), kind);
+        // One begins alone at line rate.
+        load.start = Duration::from_ms(2 * sender as u64);
+        scenario.workloads.push(load);
+    }
+    let outcome = outcome(&scenario, 1);
+    let bytes = outcome
+        .messages
+        .iter()
+        .map(|m| m.messages.window_bytes as f64)
+        .collect();
+    (bytes, outcome)
+}
+
+#[test]
+fn dcqcn_flows_come_to_equal_shares_at_a_switch_that_marks() {
+    // Additive increase and a cut in proportion lead to equal rates (Chiu and Jain); each cut of alpha / 2 takes a part
+    // of the difference. Accepted after 60 ms, a thousand notification intervals, over another 60: shares within 10 %
+    // of each other, the line used to 90 %, and nothing lost.
+    for senders in [2, 4] {
+        let (bytes, outcome) = dcqcn_shares(senders, 120, 60);
+        let most = bytes.iter().copied().fold(0.0, f64::max);
+        let least = bytes.iter().copied().fold(f64::MAX, f64::min);
+        assert!(least > 0.9 * most, "{bytes:?}");
+        let used = bytes.iter().sum::<f64>() * 8.0 / 0.06 / (1e10 * 1_024.0 / (1_024.0 + 82.0));
+        assert!(used > 0.9, "{senders} senders use {used}");
+        assert_eq!(outcome.classes[0].counters.dropped.frames, 0);
+    }
 }
