@@ -45,11 +45,27 @@ pub(super) fn of(finished: &Finished<'_>) -> Value {
         "peak_bytes": engine.peak_bytes,
     });
     put("engine", figures);
+    put("bounds", bounds(finished));
     put("rows", json::rows(&finished.rows));
     if seeds.len() > 1 {
         put("over_seeds", over(finished));
     }
     document.into()
+}
+
+/// Worst cases by class: seconds, or why there is no number.
+fn bounds(finished: &Finished<'_>) -> Value {
+    let seconds =
+        |bound: &clearway_experiment::bounds::Bound| bound.as_ref().ok().map(|ps| *ps as f64 / 1e12);
+    let class = |class: &clearway_experiment::bounds::ClassBound| {
+        json!({
+            "class": class.name,
+            "latency_s": seconds(&class.latency_ps),
+            "latency_from_first_bit_s": seconds(&class.from_first_bit_ps),
+            "no_bound": class.latency_ps.as_ref().err(),
+        })
+    };
+    finished.bounds.classes.iter().map(class).collect()
 }
 
 fn over(finished: &Finished<'_>) -> Value {

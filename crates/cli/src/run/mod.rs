@@ -12,6 +12,7 @@ use crate::folder::Folder;
 use crate::progress::Progress;
 use crate::{interrupt, machine};
 use capture::Capture;
+use clearway_experiment::bounds::{self, ScenarioBounds};
 use clearway_experiment::cores;
 use clearway_experiment::run::Run;
 use clearway_metrics::Row;
@@ -41,11 +42,25 @@ pub(crate) struct Finished<'a> {
     /// One a seed, in the order of the seeds.
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) rows: Vec<Row>,
+    /// Worst cases, where they were asked for.
+    pub(crate) bounds: ScenarioBounds,
     pub(crate) engine: Engine,
     /// It was interrupted: seeds are missing, or what there is is short.
     pub(crate) interrupted: bool,
     /// Seeds that were asked for.
     pub(crate) asked: usize,
+}
+
+impl Finished<'_> {
+    /// Puts the worst cases beside what was measured.
+    fn put_bounds(&mut self) {
+        let scenario = &self.loaded.scenario;
+        self.bounds = bounds::of(scenario);
+        for outcome in &self.outcomes {
+            self.rows
+                .extend(bounds::rows(&self.bounds, &scenario.name, outcome.seed));
+        }
+    }
 }
 
 /// Runs a scenario and shows what came out.
@@ -66,7 +81,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .transpose()?
         .flatten();
     let stop = interrupt::on_signal()?;
-    let finished = simulate(&loaded, &seeds, threads, capture.as_ref(), &stop)?;
+    let mut finished = simulate(&loaded, &seeds, threads, capture.as_ref(), &stop)?;
+    finished.put_bounds();
     if let Some(capture) = capture {
         capture.close()?;
     }
@@ -178,6 +194,7 @@ pub(crate) fn simulate<'a>(
         loaded,
         outcomes,
         rows,
+        bounds: ScenarioBounds::default(),
         engine,
         interrupted,
         asked: seeds.len(),

@@ -2,6 +2,7 @@
 
 use super::Finished;
 use crate::machine;
+use clearway_experiment::bounds;
 use clearway_metrics::Row;
 use clearway_report::quantity::humanised;
 use clearway_report::tables::pivot;
@@ -11,7 +12,7 @@ use std::io::{IsTerminal, stdout};
 /// A column: metric, statistic, heading.
 type Column = (&'static str, &'static str, &'static str);
 
-const CLASSES: [Column; 8] = [
+const CLASSES: [Column; 9] = [
     ("offered", "mean", "offered"),
     ("throughput", "mean", "delivered"),
     ("frames_dropped", "sum", "dropped"),
@@ -20,6 +21,7 @@ const CLASSES: [Column; 8] = [
     ("latency", "p99", "p99"),
     ("latency", "p99.9", "p99.9"),
     ("latency", "max", "max"),
+    ("latency_bound", "max", "worst case"),
 ];
 const CALLS: [Column; 5] = [
     ("calls_answered", "sum", "calls"),
@@ -47,7 +49,11 @@ const PORTS_SHOWN: usize = 24;
 pub(super) fn of(finished: &Finished<'_>) -> Vec<Table> {
     let rows: Vec<Row> = finished.rows.iter().filter(|r| shown(r)).cloned().collect();
     let ports = finished.outcomes.first().map_or(0, |o| o.ports.len());
-    let mut tables = vec![table("Classes (L2)", &rows, "class", &CLASSES)];
+    let mut classes = table("Classes (L2)", &rows, "class", &CLASSES);
+    for (class, reason) in bounds::unbounded(&finished.bounds) {
+        classes.note(format!("no worst case of {class}: {reason}"));
+    }
+    let mut tables = vec![classes];
     tables.push(table("Workloads", &rows, "workload", &CALLS));
     tables.push(table("Switches", &rows, "switch", &SWITCHES));
     let busiest = busiest(&rows);
