@@ -95,35 +95,3 @@ fn a_link_without_a_rate_is_refused_without_its_consequences() {
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(said.contains("did you mean: cable"), "{said}");
 }
-
-#[cfg(unix)]
-#[test]
-fn an_interrupted_reproduction_keeps_what_is_done() {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interrupted-reproduction");
-    let _ = std::fs::remove_dir_all(&out);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_clearway"))
-        // So many seeds that it cannot be done before the signal comes.
-        .args(["reproduce", "backplane", "--seeds", "100000", "--json", "--out"])
-        .arg(&out)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    assert!(
-        child.try_wait().expect("its state").is_none(),
-        "it ended before the signal"
-    );
-    let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(kill.expect("kill").success());
-    let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(130), "{output:?}");
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
-    assert_eq!(document["experiments"][0]["interrupted"], true);
-    for file in ["summary.json", "rows.csv", "report.html"] {
-        assert!(out.join(file).is_file(), "{file}");
-    }
-}

@@ -10,6 +10,7 @@ use clearway_metrics::{Histogram, Row, Summary};
 use clearway_report::Cell;
 use clearway_sim::results::FlowControlMark;
 use clearway_sim::{Outcome, RunOptions};
+use serde::{Deserialize, Serialize};
 
 const PS: f64 = 1e-12;
 /// A control frame on the wire, bits: 64 bytes, 8 of preamble, 12 of gap.
@@ -18,7 +19,7 @@ pub(super) const CONTROL_BITS: f64 = 672.0;
 pub(super) const LINE: f64 = 10e9;
 
 /// Latency from one starting point, seconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Latency {
     pub(super) mean: f64,
     pub(super) p99: f64,
@@ -36,7 +37,7 @@ impl Latency {
 }
 
 /// One traffic class of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Class {
     /// L2 bytes generated.
     pub(super) offered: u64,
@@ -51,7 +52,7 @@ pub(super) struct Class {
 }
 
 /// One run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub(super) seconds: f64,
     /// L2, bit/s, of all classes.
@@ -66,6 +67,7 @@ pub(super) struct Measured {
     pub(super) classes: Vec<Class>,
     /// Memory in use over time, bytes, where sampled.
     pub(super) samples: Vec<(f64, f64)>,
+    #[serde(with = "marks")]
     pub(super) marks: Vec<FlowControlMark>,
     pub(super) rows: Vec<Row>,
 }
@@ -172,9 +174,31 @@ pub(super) fn run(
         text: file.text,
         options: RunOptions::default(),
     };
-    runner.run(context, cases, |case, _, outcome| {
+    runner.run_kept(context, cases, &format!("{keep:?}"), |case, _, outcome| {
         Measured::of(case, outcome, keep)
     })
+}
+
+/// Marks as numbers, to be kept: when, on which line, for which gates, whether it stops.
+mod marks {
+    use super::FlowControlMark;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(marks: &[FlowControlMark], to: S) -> Result<S::Ok, S::Error> {
+        let numbers = marks.iter().map(|m| (m.at_ps, m.line, m.gates, m.off));
+        numbers.collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<FlowControlMark>, D::Error> {
+        let numbers = Vec::<(u64, u32, u64, bool)>::deserialize(from)?;
+        let mark = |(at_ps, line, gates, off)| FlowControlMark {
+            at_ps,
+            line,
+            gates,
+            off,
+        };
+        Ok(numbers.into_iter().map(mark).collect())
+    }
 }
 
 /// One number of every run.

@@ -3,6 +3,7 @@
 use crate::reproduce::{Case, Context, Runner};
 use clearway_metrics::{Histogram, Row};
 use clearway_sim::{Outcome, RunOptions};
+use serde::{Deserialize, Serialize};
 
 /// Samples of each run: the first calls, in every case.
 pub(super) const SAMPLES: usize = 3072;
@@ -54,7 +55,7 @@ impl Span {
 }
 
 /// One run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     /// Simulated seconds that were measured.
     pub(super) seconds: f64,
@@ -152,7 +153,7 @@ pub(super) fn run_file(context: &Context<'_>, file: File, cases: &[Case]) -> Res
         text: file.text,
         options,
     };
-    let runs = runner.run(context, cases, |case, _, outcome| Run::of(case, outcome))?;
+    let runs = runner.run_kept(context, cases, "", |case, _, outcome| Run::of(case, outcome))?;
     Ok(cases
         .iter()
         .zip(runs)
