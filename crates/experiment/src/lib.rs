@@ -9,15 +9,18 @@
 //! * [`seeds`]: rows of several seeds brought together;
 //! * [`reproduce`]: what documents publish beside what the model predicts;
 //! * [`t4_qos`]: the experiment of the T4 paper;
-//! * [`t4_uses`]: the uses that it names.
+//! * [`t4_uses`]: the uses that it names;
+//! * [`t5_microburst`]: bursts at line rate into two adapters.
 
 pub mod audit;
 pub mod backplane;
 pub mod bounds;
 pub mod cores;
+pub mod event_builder;
 pub mod headers;
 pub mod reproduce;
 pub mod run;
 pub mod seeds;
 pub mod t4_qos;
 pub mod t4_uses;
+pub mod t5_microburst;

@@ -139,6 +139,7 @@ pub fn experiments() -> Vec<&'static dyn Experiment> {
         &crate::backplane::Backplane,
         &crate::t4_qos::T4Qos,
         &crate::t4_uses::T4Uses,
+        &crate::t5_microburst::T5Microburst,
     ]
 }
 

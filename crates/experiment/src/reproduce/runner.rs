@@ -251,6 +251,22 @@ fn embedded(path: &str) -> Result<Vec<u8>, String> {
             include_str!("../../../../policies/saas-guarantees.toml"),
         ),
         (
+            "policies/seismic-messages.toml",
+            include_str!("../../../../policies/seismic-messages.toml"),
+        ),
+        (
+            "policies/lun-first.toml",
+            include_str!("../../../../policies/lun-first.toml"),
+        ),
+        (
+            "policies/lun-weighted.toml",
+            include_str!("../../../../policies/lun-weighted.toml"),
+        ),
+        (
+            "policies/lun-guarantee.toml",
+            include_str!("../../../../policies/lun-guarantee.toml"),
+        ),
+        (
             "policies/video.toml",
             include_str!("../../../../policies/video.toml"),
         ),
