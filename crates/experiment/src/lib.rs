@@ -10,6 +10,7 @@
 //! * [`reproduce`]: what documents publish beside what the model predicts;
 //! * [`t4_qos`]: the experiment of the T4 paper;
 //! * [`t4_uses`]: the uses that it names;
+//! * [`t5_latency_rate`]: messages at a given rate over two adapters, and one in flight ([`t5_pingpong`]);
 //! * [`t5_microburst`]: bursts at line rate into two adapters.
 
 pub mod audit;
@@ -23,4 +24,6 @@ pub mod run;
 pub mod seeds;
 pub mod t4_qos;
 pub mod t4_uses;
+pub mod t5_latency_rate;
 pub mod t5_microburst;
+pub mod t5_pingpong;

@@ -140,6 +140,8 @@ pub fn experiments() -> Vec<&'static dyn Experiment> {
         &crate::t4_qos::T4Qos,
         &crate::t4_uses::T4Uses,
         &crate::t5_microburst::T5Microburst,
+        &crate::t5_latency_rate::T5LatencyRate,
+        &crate::t5_pingpong::T5Pingpong,
     ]
 }
 

@@ -212,16 +212,22 @@ impl Host {
         // Where the NIC handles the segments, what is copied is copied with the message; RDMA copies nothing.
         let copies = !remote && meaning.is_some_and(|m| stack.spares(ctx, flow, m));
         let copy_bps = costs.copy_bps.filter(|_| copies);
-        if costs.per_message.as_ps() == 0 && copy_bps.is_none() {
+        // No frame of the message reached the processor: where it does not look by itself, the NIC tells it of the whole.
+        let told = match stack.wake {
+            Wake::Interrupt { cost, .. } if copies && !down => cost.as_ps(),
+            _ => 0,
+        };
+        if costs.per_message.as_ps() + told == 0 && copy_bps.is_none() {
             return false;
         }
+        let cost = costs.per_message.as_ps() + told + processor::copy_ps(message.bytes, copy_bps);
         let index = stack.processor_of(ctx, flow);
         if let Some(processor) = stack.processors.get_mut(index) {
             processor.process.push_back(Work::Message {
                 down,
                 pipe,
                 message: *message,
-                copy_bps,
+                cost,
             });
         }
         stack.look(ctx, index);

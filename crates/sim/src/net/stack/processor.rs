@@ -25,8 +25,8 @@ pub(super) enum Work {
         down: bool,
         pipe: u32,
         message: Message,
-        /// Rate at which it is copied, where it is.
-        copy_bps: Option<u64>,
+        /// What it takes, picoseconds.
+        cost: u64,
     },
 }
 
@@ -110,7 +110,7 @@ impl Processor {
 }
 
 /// Time that `bytes` take at `bps`; nothing where they are not touched.
-fn copy_ps(bytes: u64, bps: Option<u64>) -> u64 {
+pub(super) fn copy_ps(bytes: u64, bps: Option<u64>) -> u64 {
     bps.map_or(0, |bps| Duration::of_bytes(bytes, bps.max(1)).as_ps())
 }
 
@@ -197,12 +197,8 @@ impl Stack {
                 down,
                 pipe,
                 message,
-                copy_bps,
-            } => {
-                let costs = if down { &self.transmit } else { &self.receive };
-                let cost = costs.per_message.as_ps() + copy_ps(message.bytes, copy_bps);
-                Some((Doing::Message { down, pipe, message }, cost))
-            }
+                cost,
+            } => Some((Doing::Message { down, pipe, message }, cost)),
         }
     }
 
