@@ -55,7 +55,9 @@ pub(crate) struct TcpSender {
     stop: u64,
     wake: u64,
     /// The pipe whose messages it carries; [`NIL`]: a bulk transfer.
-    pipe: u32,
+    pub(crate) pipe: u32,
+    /// The end at this host of the connection that goes the other way; [`NIL`]: there is none.
+    twin: u32,
 }
 
 /// The side that takes them.
@@ -70,7 +72,9 @@ pub(crate) struct TcpReceiver {
     /// Index of the workload.
     pub(crate) workload: u32,
     /// The pipe whose messages it carries; [`NIL`]: a bulk transfer.
-    pipe: u32,
+    pub(crate) pipe: u32,
+    /// The end at this host of the connection that goes the other way; [`NIL`]: there is none.
+    twin: u32,
 }
 
 /// One end of a connection: TCP's sender and receiver, RDMA's requester and responder.
@@ -101,6 +105,7 @@ impl Endpoint {
             stop: span.1,
             wake: span.0,
             pipe: NIL,
+            twin: NIL,
         }))
     }
 
@@ -114,7 +119,29 @@ impl Endpoint {
             before_warmup: 0,
             workload,
             pipe: NIL,
+            twin: NIL,
         }))
+    }
+
+    /// Acknowledgements of one direction ride on the data of the other from now on.
+    pub(crate) fn join(&mut self, end_of_the_other: u32) {
+        match self {
+            Self::Sender(s) => s.twin = end_of_the_other,
+            Self::Receiver(r) => r.twin = end_of_the_other,
+            Self::Requester(_) | Self::Responder(_) => {}
+        }
+    }
+
+    /// Of the sending end of a pipe: the pipe, how many segments or packets it sent again, and expiries of its timer.
+    pub(crate) fn repeated(&self) -> Option<(u32, u64, u64)> {
+        match self {
+            Self::Sender(s) if s.pipe != NIL => {
+                let stats = s.machine.stats();
+                Some((s.pipe, stats.retransmissions, stats.timeouts))
+            }
+            Self::Requester(r) => Some(r.repeated()),
+            _ => None,
+        }
     }
 
     /// The same end, of a pipe: the application writes message by message.
@@ -183,9 +210,15 @@ impl Host {
     /// TCP data came.
     pub(crate) fn take_segment(&mut self, ctx: &mut Context, endpoint: u32, frame: &Frame) {
         let now = ctx.instant();
-        let Some(segment) = ctx.segments.remove(frame.tag) else {
+        let Some((segment, riding)) = ctx.segments.remove(frame.tag) else {
             return;
         };
+        // An acknowledgement is heard before the data, and what it lets go leaves after: it can answer for the data.
+        let twin = match self.endpoints.get(endpoint as usize) {
+            Some(Endpoint::Receiver(r)) if riding != NIL => r.twin,
+            _ => NIL,
+        };
+        self.hear_ack(ctx, twin, riding);
         let Some(Endpoint::Receiver(r)) = self.endpoints.get_mut(endpoint as usize) else {
             return;
         };
@@ -198,6 +231,7 @@ impl Host {
         for ack in [earlier, ack].into_iter().flatten() {
             self.acknowledge(ctx, endpoint, ack);
         }
+        self.go_on(ctx, twin);
         self.arm(ctx, endpoint);
         if pipe != NIL {
             self.read_in_order(ctx, pipe, in_order);
@@ -221,12 +255,23 @@ impl Host {
 
     /// A TCP acknowledgement came.
     pub(crate) fn take_ack(&mut self, ctx: &mut Context, endpoint: u32, tag: u32) {
+        self.hear_ack(ctx, endpoint, tag);
+        self.go_on(ctx, endpoint);
+    }
+
+    fn hear_ack(&mut self, ctx: &mut Context, endpoint: u32, tag: u32) {
         let now = ctx.instant();
         let Some(ack) = ctx.acks.remove(tag) else { return };
-        let Some(Endpoint::Sender(s)) = self.endpoints.get_mut(endpoint as usize) else {
+        if let Some(Endpoint::Sender(s)) = self.endpoints.get_mut(endpoint as usize) {
+            s.machine.on_ack(now, &ack);
+        }
+    }
+
+    /// Sends what an acknowledgement lets go, and tells the pipe what it says.
+    fn go_on(&mut self, ctx: &mut Context, endpoint: u32) {
+        let Some(Endpoint::Sender(s)) = self.endpoints.get(endpoint as usize) else {
             return;
         };
-        s.machine.on_ack(now, &ack);
         let (pipe, acknowledged, room) = (s.pipe, s.machine.acknowledged(), s.machine.has_room());
         self.send_segments(ctx, endpoint);
         if pipe != NIL {
@@ -273,12 +318,17 @@ impl Host {
             let Some(piece) = s.machine.poll_transmit(now) else {
                 break;
             };
-            let (flow, header, mss) = (s.flow, s.header_bytes, s.mss_bytes);
+            let (flow, header, mss, twin) = (s.flow, s.header_bytes, s.mss_bytes, s.twin);
             let capable = piece.flags.has(Flags::ECT);
+            let mut riding = if twin == NIL || piece.len == 0 {
+                NIL
+            } else {
+                self.owed_ack(ctx, twin)
+            };
             // Frames of one piece cross the bus together, as many as one transfer takes.
             let (mut first, mut last, mut bytes) = (NIL, NIL, 0);
             for packet in piece.packets(mss) {
-                let Ok(tag) = ctx.segments.insert(packet) else {
+                let Ok(tag) = ctx.segments.insert((packet, std::mem::replace(&mut riding, NIL))) else {
                     return;
                 };
                 let Some(handle) = ctx.make_frame(flow, header + packet.len, ctx.now, None, tag) else {
@@ -308,6 +358,18 @@ impl Host {
             }
         }
         self.arm(ctx, endpoint);
+    }
+
+    /// The acknowledgement that the receiver of the other direction owes, taken along.
+    fn owed_ack(&mut self, ctx: &mut Context, receiver: u32) -> u32 {
+        match self.endpoints.get_mut(receiver as usize) {
+            Some(Endpoint::Receiver(r)) => r
+                .machine
+                .ride_along()
+                .and_then(|ack| ctx.acks.insert(ack).ok())
+                .unwrap_or(NIL),
+            _ => NIL,
+        }
     }
 
     /// Sets the timer event of a connection where none is early enough.

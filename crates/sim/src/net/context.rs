@@ -39,7 +39,8 @@ pub(crate) struct Context {
     pub(crate) controls: Slab<Control>,
     pub(crate) packets: Slab<Packet>,
     pub(crate) shared: Slab<Shared>,
-    pub(crate) segments: Slab<DataSegment>,
+    /// Segments on their way, and the acknowledgement that rides on each, or [`NIL`].
+    pub(crate) segments: Slab<(DataSegment, u32)>,
     pub(crate) acks: Slab<Ack>,
     /// Event builders, by workload.
     pub(crate) builders: BTreeMap<u32, Box<EventBuilding>>,
@@ -140,7 +141,9 @@ impl Context {
         use super::flow::Meaning;
         match self.flows.get(frame.flow as usize).map(|f| f.meaning) {
             Some(Meaning::Data) => {
-                let _ = self.segments.remove(frame.tag);
+                if let Some((_, ack)) = self.segments.remove(frame.tag) {
+                    let _ = self.acks.remove(ack);
+                }
             }
             Some(Meaning::Ack) => {
                 let _ = self.acks.remove(frame.tag);

@@ -6,8 +6,9 @@
 //! pipe has room again (a blocking write returns) or when a message is complete (an acknowledged write).
 //!
 //! The record of each message lives in the pipe, which both hosts reach through the context: what a receiver would find
-//! out by reading the application's own framing is looked up there. A pipe and its answers' pipe are two connections,
-//! so that acknowledgements do not ride on the other direction's data.
+//! out by reading the application's own framing is looked up there. A pipe and its answers' pipe are two TCP
+//! connections with windows of their own, but once [`join_pipes`] knows of them, an acknowledgement that is owed rides
+//! on the other direction's data.
 //!
 //! Left out: messages that share a connection out of order, partial reads, connections that close.
 
@@ -187,6 +188,30 @@ pub(crate) fn open_pipe(nodes: &mut [Node], ctx: &mut Context, spec: &PipeSpec<'
         carrier,
     });
     Ok(pipe)
+}
+
+/// Makes two pipes between the same hosts the two directions of one connection: `back` carries the answers.
+pub(crate) fn join_pipes(nodes: &mut [Node], ctx: &mut Context, pipe: u32, back: u32) {
+    if let Some(p) = ctx.pipes.get_mut(pipe as usize) {
+        p.back = back;
+    }
+    let ends = |pipe: u32| match ctx.pipes.get(pipe as usize).map(|p| (&p.carrier, [p.from, p.to])) {
+        Some((Carrier::Stream(stream), hosts)) => Some((stream.ends, hosts)),
+        _ => None,
+    };
+    let (Some((there, hosts)), Some((again, _))) = (ends(pipe), ends(back)) else {
+        return;
+    };
+    // At either host: the end that sends there, and the end that receives what comes back.
+    for (host, [a, b]) in [(hosts[0], [there[0], again[1]]), (hosts[1], [there[1], again[0]])] {
+        if let Some(Node::Host(host)) = nodes.get_mut(host as usize) {
+            for (end, other) in [(a, b), (b, a)] {
+                if let Some(end) = host.endpoints.get_mut(end as usize) {
+                    end.join(other);
+                }
+            }
+        }
+    }
 }
 
 impl Host {

@@ -110,7 +110,7 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
     d.words(outcome.tcp.iter().map(|t| t.delivered_bytes));
     for result in &outcome.messages {
         let m = &result.messages;
-        d.words([m.posted, m.posted_bytes, m.delivered, m.lost, m.window, m.window_bytes]);
+        d.words([m.posted, m.posted_bytes, m.delivered, m.lost, m.sent_again, m.timeouts, m.window, m.window_bytes]);
         d.histogram(&m.one_way);
         d.histogram(&m.round_trips);
     }

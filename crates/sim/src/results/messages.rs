@@ -18,6 +18,10 @@ pub struct Messages {
     pub delivered: u64,
     /// Messages lost for good, by UDP alone, whenever posted.
     pub lost: u64,
+    /// Segments or packets that TCP or RoCE sent again, warm-up included.
+    pub sent_again: u64,
+    /// Expiries of their retransmission timers, warm-up included.
+    pub timeouts: u64,
     /// Arrived after the warm-up, whenever posted.
     pub window: u64,
     /// Payload bytes of those.

@@ -298,6 +298,7 @@ impl Outcome {
         let mut switches = Vec::new();
         let mut host_results = Vec::new();
         let mut tcp: Vec<(u32, u64)> = vec![(0, 0); scenario.workloads.len()];
+        let mut repeated: Vec<(u64, u64)> = vec![(0, 0); scenario.workloads.len()];
         for (index, node) in nodes.iter().enumerate() {
             match node {
                 Node::Switch(switch) => switches.push(SwitchResult {
@@ -320,6 +321,13 @@ impl Outcome {
                         cpus: host.stack.as_ref().map_or_else(Vec::new, |s| s.results()),
                     });
                     for endpoint in &host.endpoints {
+                        if let Some((pipe, again, timeouts)) = endpoint.repeated()
+                            && let Some(p) = ctx.pipes.get(pipe as usize)
+                            && let Some(sum) = repeated.get_mut(p.workload as usize)
+                        {
+                            sum.0 += again;
+                            sum.1 += timeouts;
+                        }
                         let Endpoint::Receiver(r) = endpoint else { continue };
                         if let Some((connections, bytes)) = tcp.get_mut(r.workload as usize) {
                             *connections += 1;
@@ -374,9 +382,14 @@ impl Outcome {
             });
         let mut counted = std::mem::take(&mut collector.messages);
         let messages = (0..).zip(&scenario.workloads).filter_map(|(index, workload)| {
+            let (sent_again, timeouts) = repeated.get(index).copied().unwrap_or_default();
             counted.take(index).map(|messages| MessageResult {
                 workload: workload.name.clone(),
-                messages,
+                messages: Messages {
+                    sent_again,
+                    timeouts,
+                    ..messages
+                },
             })
         });
         let messages = messages.collect();

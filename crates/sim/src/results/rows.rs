@@ -241,6 +241,17 @@ impl Writer<'_> {
             ("messages_lost", "sum", "1", "-"),
             m.lost as f64,
         );
+        let whole_run = about("warm-up included");
+        self.add(
+            whole_run,
+            ("segments_sent_again", "sum", "1", "-"),
+            m.sent_again as f64,
+        );
+        self.add(
+            whole_run,
+            ("retransmission_timeouts", "sum", "1", "-"),
+            m.timeouts as f64,
+        );
         let window = about("messages delivered after warm-up");
         let (count, bits) = (m.window as f64, m.window_bytes as f64 * 8.0);
         let seconds = self.seconds;

@@ -151,6 +151,11 @@ impl Receiver {
         }
     }
 
+    /// An acknowledgement that is owed and delayed, to ride on data of the other direction (RFC 9293 3.8.6.3).
+    pub fn ride_along(&mut self) -> Option<Ack> {
+        (self.unacknowledged > 0).then(|| self.acknowledge(Flags::NONE))
+    }
+
     /// The application takes up to `bytes` of what is in order. Returns a window update where the window opens by a
     /// segment or by half the buffer.
     pub fn read(&mut self, bytes: u64) -> Option<Ack> {

@@ -72,11 +72,19 @@ pub(crate) fn start_exchange(
         return Err(Refusal::new(item(), "transport", problem));
     }
     let hosts = &workload.from;
-    if hosts.iter().any(|&h| receivers(workload, h).len() + 1 != hosts.len()) {
-        return Err(Refusal::new(item(), "to", "is not everybody else: an exchange is among its senders"));
+    if hosts
+        .iter()
+        .any(|&h| receivers(workload, h).len() + 1 != hosts.len())
+    {
+        return Err(Refusal::new(
+            item(),
+            "to",
+            "is not everybody else: an exchange is among its senders",
+        ));
     }
     for (place, &from) in hosts.iter().enumerate() {
-        let bytes = Sampler::new(message_bytes).map_err(|problem| Refusal::new(item(), "message", problem))?;
+        let bytes =
+            Sampler::new(message_bytes).map_err(|problem| Refusal::new(item(), "message", problem))?;
         let mut draws = Draws::new(seed, from as u64, &format!("workload {index}"));
         let start = workload.start.as_ps();
         let mut pipes = Vec::new();
@@ -132,7 +140,9 @@ impl Host {
             (e.sent, e.began) = (true, ctx.now);
             let iteration = e.iteration;
             for i in 0.. {
-                let Some(e) = self.exchanges.get_mut(place) else { break };
+                let Some(e) = self.exchanges.get_mut(place) else {
+                    break;
+                };
                 let Some(&pipe) = e.pipes.get(i) else { break };
                 let bytes = ((e.bytes.sample(&mut e.draws) + 0.5) as u64).max(1);
                 self.post(ctx, pipe, bytes, iteration);
@@ -171,7 +181,12 @@ impl Host {
             host: self.node,
             exchange: place as u16,
         };
-        ctx.push(ctx.now.saturating_add(e.compute), Phase::Control, self.node, event);
+        ctx.push(
+            ctx.now.saturating_add(e.compute),
+            Phase::Control,
+            self.node,
+            event,
+        );
     }
 }
 

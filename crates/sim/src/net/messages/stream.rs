@@ -13,8 +13,8 @@ use clearway_policy::scenario::TcpSettings;
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The connection's end at the sending host.
-    endpoint: u32,
+    /// The connection's ends at the sending and the receiving host.
+    pub(super) ends: [u32; 2],
     /// Flow of its segments.
     pub(super) flow: u32,
     /// Bytes written, framing included.
@@ -76,7 +76,7 @@ impl Stream {
         };
         ctx.push(spec.start, Phase::Control, spec.from, event);
         Some(Self {
-            endpoint: send_end,
+            ends: [send_end, receive_end],
             flow: data_flow,
             written: 0,
             framed: framed.then_some(u64::from(tcp.mss_bytes)),
@@ -104,7 +104,7 @@ impl Host {
         if p.notice == Notice::Complete {
             stream.unacknowledged.push_back((stream.written, message));
         }
-        let endpoint = stream.endpoint;
+        let endpoint = stream.ends[0];
         if let Some(Endpoint::Sender(s)) = self.endpoints.get_mut(endpoint as usize) {
             s.machine.supply(bytes);
             if ctx.now >= s.start {
@@ -114,7 +114,7 @@ impl Host {
     }
 
     pub(super) fn stream_has_room(&self, stream: &Stream) -> bool {
-        match self.endpoints.get(stream.endpoint as usize) {
+        match self.endpoints.get(stream.ends[0] as usize) {
             Some(Endpoint::Sender(s)) => s.machine.has_room(),
             _ => false,
         }

@@ -144,9 +144,7 @@ pub(crate) fn start_talker(
                 ..spec
             };
             let back = open_pipe(nodes, ctx, &back).map_err(|r| Refusal::new(item(), r.field, r.problem))?;
-            if let Some(p) = ctx.pipes.get_mut(pipe as usize) {
-                p.back = back;
-            }
+            join_pipes(nodes, ctx, pipe, back);
         }
         pipes.push((to, pipe));
     }

@@ -47,6 +47,14 @@ pub(crate) struct Responding {
     pipe: u32,
 }
 
+impl Requesting {
+    /// Its pipe, packets sent again, expiries of its timer.
+    pub(crate) const fn repeated(&self) -> (u32, u64, u64) {
+        let stats = self.machine.stats();
+        (self.pipe, stats.retransmissions, stats.timeouts)
+    }
+}
+
 /// Headers of a packet that is not its message's first, UDP's to the CRC.
 const HEADER_BYTES: u32 = Packet {
     psn: 0,

@@ -181,6 +181,7 @@ fn messages_over_tcp_survive_loss_in_order() {
         "frames must be lost"
     );
     assert!(m.round_trips.count() > 100, "{}", m.round_trips.count());
+    assert!(m.sent_again > 20, "{}", m.sent_again);
     // Eight loops: no more than that is open at the end.
     assert!(
         m.posted - m.delivered <= 8 && m.lost == 0,
@@ -297,4 +298,26 @@ fn dcqcn_flows_come_to_equal_shares_at_a_switch_that_marks() {
         assert!(used > 0.9, "{senders} senders use {used}");
         assert_eq!(outcome.classes[0].counters.dropped.frames, 0);
     }
+}
+
+#[test]
+fn an_acknowledgement_rides_on_the_answer_so_that_nagle_does_not_wait_for_the_timer() {
+    // Two short questions at a time: by Nagle's rule the second waits for the first one's acknowledgement. The answer
+    // carries it; a receiver that acknowledged by its timer alone would take 40 ms a round.
+    let settings = TcpSettings {
+        nagle: true,
+        ..TcpSettings::default()
+    };
+    let pattern = MessagePattern::ClosedLoop { outstanding: 2 };
+    let kind = messages(MessageTransport::Tcp(settings), 100.0, 100, pattern);
+    let outcome = outcome(&pair(kind, 5), 1);
+    let m = &outcome.messages[0].messages;
+    assert!(m.round_trips.count() > 1_000, "{}", m.round_trips.count());
+    // Frames of questions and answers; acknowledgements by themselves are those that no answer was ready for.
+    let frames = outcome.classes[0].counters.delivered.frames;
+    assert!(
+        frames < m.delivered + m.delivered / 10,
+        "{frames} {}",
+        m.delivered
+    );
 }
