@@ -52,7 +52,12 @@ pub(super) fn run(uses: &Uses<'_>) -> Result<Found, String> {
     };
     let mut table = Table::new(
         "Lock-manager messages beside storage data",
-        ["case"].into_iter().chain(LATENCY).chain(["round trip", "p99", "messages lost", "data, TCP payload"]),
+        ["case"].into_iter().chain(LATENCY).chain([
+            "round trip",
+            "p99",
+            "messages lost",
+            "data, TCP payload",
+        ]),
     );
     for case in &seen {
         let lost = case.average(|run| Some(run.class("locks")?.dropped as f64));
@@ -118,7 +123,8 @@ pub(super) fn run(uses: &Uses<'_>) -> Result<Found, String> {
     ];
     let samples = |of: &Seen| -> Vec<f64> {
         let each = of.runs.iter().zip(&alone.runs);
-        each.filter_map(|(run, base)| Some(locks(run)?.mean / locks(base)?.mean)).collect()
+        each.filter_map(|(run, base)| Some(locks(run)?.mean / locks(base)?.mean))
+            .collect()
     };
     let prediction = |case: &str, seen: &Seen| Prediction {
         case: format!("RAC interconnect, {case}"),

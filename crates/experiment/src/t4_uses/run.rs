@@ -68,8 +68,9 @@ pub(super) struct Class {
     pub(super) dropped: u64,
     /// Payload that arrived.
     pub(super) payload_bps: f64,
-    /// The same with all headers, preamble and gap.
+    /// The same with all headers, preamble and gap; and the part of it that the host `server` did not send.
     pub(super) wire_bps: f64,
+    pub(super) upstream_bps: f64,
     /// One way, each frame.
     pub(super) latency: Option<Latency>,
 }
@@ -82,8 +83,34 @@ pub(super) struct Work {
     pub(super) round_trips: Option<Latency>,
     /// Calls begun that were not answered by the end.
     pub(super) unanswered: u64,
-    /// TCP payload that arrived in order.
+    /// TCP payload that arrived in order, or payload of messages.
     pub(super) tcp_bps: f64,
+}
+
+/// Storage operations of one workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Operations {
+    pub(super) name: String,
+    /// Operations a second.
+    pub(super) per_second: f64,
+    /// Payload of the blocks.
+    pub(super) bps: f64,
+    /// Mean latency of all of them, seconds.
+    pub(super) mean: f64,
+    /// On average outstanding.
+    pub(super) outstanding: f64,
+    pub(super) reads: Option<Latency>,
+    pub(super) writes: Option<Latency>,
+}
+
+/// A processor.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Cpu {
+    /// Share of the time in which it worked, and that of interrupts alone.
+    pub(super) busy: f64,
+    pub(super) interrupts: f64,
+    /// Frames taken from its ring.
+    pub(super) frames: u64,
 }
 
 /// How a number is spread over the streams of a class.
@@ -114,7 +141,9 @@ impl Spread {
             mean: values.iter().sum::<f64>() / count as f64,
             p99: values[((0.99 * count as f64) as usize).min(count - 1)],
             max,
-            above: places.map(|i| (values[i], (count - i) as f64 / count as f64)).collect(),
+            above: places
+                .map(|i| (values[i], (count - i) as f64 / count as f64))
+                .collect(),
         }
     }
 }
@@ -132,23 +161,30 @@ pub(super) struct Streams {
     pub(super) jitter: Spread,
     /// Delay variation of each stream peak to peak, seconds.
     pub(super) variation: Spread,
-    /// What arrived of each stream, L1 bit/s.
+    /// What arrived of each stream between its first and its last frame, L1 bit/s.
     pub(super) rate: Spread,
 }
 
 impl Streams {
-    fn of(outcome: &Outcome, class: usize, seconds: f64) -> Option<Self> {
+    fn of(outcome: &Outcome, class: usize) -> Option<Self> {
         // Acknowledgements belong to their workload's class; the streams are what the servers send.
         let forward = |f: &&clearway_sim::results::FlowResult| {
             usize::from(f.class) == class && f.counters.delivered_bytes > 64 * f.counters.delivered_frames
         };
         let flows: Vec<_> = outcome.flows.iter().filter(forward).collect();
-        let jitters: Vec<_> = flows.iter().filter_map(|f| f.jitter).filter(|j| j.frames > 1).collect();
+        let jitters: Vec<_> = flows
+            .iter()
+            .filter_map(|f| f.jitter)
+            .filter(|j| j.frames > 1)
+            .collect();
         if jitters.is_empty() {
             return None;
         }
-        let wire = |c: &clearway_sim::results::FlowCounters| c.delivered_bytes + 20 * c.delivered_frames;
-        let rates = flows.iter().map(|f| wire(&f.counters) as f64 * 8.0 / seconds);
+        let rate = |j: &clearway_sim::results::FlowJitter| {
+            let wire = j.span_bytes + 20 * (j.frames + j.reordered - 1);
+            wire as f64 * 8.0 / (j.span_ps as f64 * PS)
+        };
+        let rates = jitters.iter().filter(|j| j.span_ps > 0).map(rate);
         let ps = |of: fn(&clearway_sim::results::FlowJitter) -> u64| {
             Spread::of(jitters.iter().map(|j| of(j) as f64 * PS).collect())
         };
@@ -174,6 +210,11 @@ pub(super) struct Run {
     pub(super) work: Vec<Work>,
     /// By class, where the scenario keeps the jitter of flows.
     pub(super) streams: Vec<Streams>,
+    pub(super) operations: Vec<Operations>,
+    /// Processors of the hosts that have a stack, in order.
+    pub(super) cpus: Vec<Cpu>,
+    /// Mean latency of each flow, seconds.
+    pub(super) flow_latency: Spread,
     /// Streams moved between classes: down and up.
     pub(super) moves: [u64; 2],
     /// Most that a switch held, bytes.
@@ -188,7 +229,21 @@ impl Run {
     fn of(use_name: &str, case: &Case, outcome: &Outcome) -> Self {
         let seconds = outcome.measured().as_ps() as f64 * PS;
         let bps = |bytes: u64| bytes as f64 * 8.0 / seconds;
-        let class = |class: &clearway_sim::results::ClassResult| {
+        let server = outcome
+            .hosts
+            .iter()
+            .position(|h| h.name == "server")
+            .map(|h| h as u32);
+        let upstream = |class: usize| -> u64 {
+            let theirs = outcome
+                .flows
+                .iter()
+                .filter(|f| usize::from(f.class) == class && Some(f.from) != server);
+            theirs
+                .map(|f| f.counters.delivered_bytes + 20 * f.counters.delivered_frames)
+                .sum()
+        };
+        let class = |(place, class): (usize, &clearway_sim::results::ClassResult)| {
             let c = &class.counters;
             Class {
                 name: class.name.clone(),
@@ -196,6 +251,7 @@ impl Run {
                 dropped: c.dropped.frames,
                 payload_bps: bps(c.window.payload),
                 wire_bps: bps(c.window.l1_bytes()),
+                upstream_bps: bps(upstream(place)),
                 latency: Latency::of(&c.from_generation),
             }
         };
@@ -216,19 +272,58 @@ impl Run {
                 tcp_bps: bps(tcp.delivered_bytes),
             });
         }
+        for message in &outcome.messages {
+            work.push(Work {
+                name: message.workload.clone(),
+                round_trips: Latency::of(&message.messages.round_trips),
+                unanswered: 0,
+                tcp_bps: bps(message.messages.window_bytes),
+            });
+        }
+        let operations = outcome.storage.iter().filter_map(|storage| {
+            let all = &storage.all;
+            Some(Operations {
+                name: storage.workload.clone(),
+                per_second: all.rate(outcome.measured()),
+                bps: bps(all.bytes),
+                mean: all.mean_latency()?,
+                outstanding: all.outstanding(outcome.measured()),
+                reads: Latency::of(&all.reads),
+                writes: Latency::of(&all.writes),
+            })
+        });
+        let cpus = outcome.hosts.iter().flat_map(|host| &host.cpus).map(|cpu| Cpu {
+            busy: cpu.useful(outcome.measured()),
+            interrupts: cpu.usage.interrupt_ps as f64 * PS / seconds,
+            frames: cpu.usage.frames,
+        });
+        let flow_latency = outcome
+            .flows
+            .iter()
+            .map(|f| &f.counters)
+            .filter(|c| c.delivered_frames > 0);
+        let flow_latency = flow_latency.map(|c| c.latency_sum_ps as f64 * PS / c.delivered_frames as f64);
         let mut rows = outcome.rows(&format!("{use_name}: {}", case.name));
         rows.retain(|row| row.scope != "flow");
         Self {
             seconds,
-            classes: outcome.classes.iter().map(class).collect(),
+            classes: outcome.classes.iter().enumerate().map(class).collect(),
             work,
             streams: (0..outcome.classes.len())
-                .filter_map(|class| Streams::of(outcome, class, seconds))
+                .filter_map(|class| Streams::of(outcome, class))
                 .collect(),
+            operations: operations.collect(),
+            cpus: cpus.collect(),
+            flow_latency: Spread::of(flow_latency.collect()),
             moves: outcome.actions.iter().fold([0; 2], |[down, up], action| {
                 [down + action.moves[0], up + action.moves[1]]
             }),
-            switch_bytes: outcome.switches.iter().map(|s| s.memory_bytes_peak).max().unwrap_or(0),
+            switch_bytes: outcome
+                .switches
+                .iter()
+                .map(|s| s.memory_bytes_peak)
+                .max()
+                .unwrap_or(0),
             packet_hops: outcome.engine.packet_hops,
             rows,
         }
@@ -241,6 +336,10 @@ impl Run {
     /// A workload by name.
     pub(super) fn work(&self, name: &str) -> Option<&Work> {
         self.work.iter().find(|w| w.name == name)
+    }
+    /// Storage operations by workload.
+    pub(super) fn operations(&self, name: &str) -> Option<&Operations> {
+        self.operations.iter().find(|o| o.name == name)
     }
     /// TCP payload of all workloads whose names begin so.
     pub(super) fn tcp_bps(&self, prefix: &str) -> f64 {
@@ -292,7 +391,9 @@ impl Uses<'_> {
             text: file.text,
             options: RunOptions::default(),
         };
-        let runs = runner.run(self.context, &cases, |case, _, outcome| Run::of(name, case, outcome))?;
+        let runs = runner.run(self.context, &cases, |case, _, outcome| {
+            Run::of(name, case, outcome)
+        })?;
         let seen = cases.iter().zip(runs).map(|(case, runs)| Seen {
             name: case.name.clone(),
             runs,

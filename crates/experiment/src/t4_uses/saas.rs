@@ -21,7 +21,12 @@ struct Level {
 }
 
 const fn level(name: &'static str, share: f64, guarantee: f64, ceiling: f64) -> Level {
-    Level { name, share, guarantee, ceiling }
+    Level {
+        name,
+        share,
+        guarantee,
+        ceiling,
+    }
 }
 
 const LEVELS: [Level; 4] = [
@@ -32,9 +37,6 @@ const LEVELS: [Level; 4] = [
 ];
 
 const LINE: f64 = 10e9;
-/// L1 bytes of a question and of its answer.
-const QUESTION: f64 = 276.0;
-const ANSWER: f64 = 1420.0;
 
 /// What divides the line.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,11 @@ struct Trouble {
 }
 
 const TROUBLES: [Trouble; 4] = [
-    Trouble { name: "all busy", sets: &[], busy: [true; 4] },
+    Trouble {
+        name: "all busy",
+        sets: &[],
+        busy: [true; 4],
+    },
     Trouble {
         name: "bronze greedy",
         sets: &["workload.bronze-downloads.tcp_bulk.connections=64"],
@@ -66,7 +72,10 @@ const TROUBLES: [Trouble; 4] = [
     },
     Trouble {
         name: "two quiet",
-        sets: &["workload.platinum-downloads.stop=1ps", "workload.gold-downloads.stop=1ps"],
+        sets: &[
+            "workload.platinum-downloads.stop=1ps",
+            "workload.gold-downloads.stop=1ps",
+        ],
         busy: [false, false, true, true],
     },
 ];
@@ -90,7 +99,7 @@ fn made() -> Vec<Made> {
         let rules = [
             (Rule::Nothing, "no policy", None),
             (Rule::Shares, "shares", Some(policy("saas-levels"))),
-            (Rule::Guarantees, "guarantees", Some(policy("saas-guarantees"))),
+            (Rule::Guarantees, "rates", Some(policy("saas-guarantees"))),
         ];
         for (rule, name, policy) in rules {
             let sets = trouble.sets.iter().map(|set| (*set).to_owned()).chain(policy);
@@ -109,20 +118,31 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn answers<'a>(run: &'a Run, level: &Level) -> Option<&'a Latency> {
-    run.work(&format!("{}-questions", level.name))?.round_trips.as_ref()
+    run.work(&format!("{}-questions", level.name))?
+        .round_trips
+        .as_ref()
 }
 
 /// What the answers of a level took of the server's line, L1 bit/s.
 fn answers_bps(run: &Run, level: &Level) -> f64 {
-    let both = run.class(&format!("{} answers", level.name)).map_or(0.0, |c| c.wire_bps);
-    both * ANSWER / (QUESTION + ANSWER)
+    sent_bps(run, &format!("{} answers", level.name))
+}
+
+/// What the server sent of a class, L1 bit/s: without questions and acknowledgements.
+fn sent_bps(run: &Run, class: &str) -> f64 {
+    run.class(class).map_or(0.0, |c| c.wire_bps - c.upstream_bps)
 }
 
 /// What a level took of the server's line beside the answers that go before everything, L1 bit/s.
 fn took(run: &Run, level: usize, rule: Rule) -> f64 {
-    let downloads = run.class(LEVELS[level].name).map_or(0.0, |c| c.wire_bps);
+    let downloads = sent_bps(run, LEVELS[level].name);
     let first = level < 2 && rule != Rule::Nothing;
-    downloads + if first { 0.0 } else { answers_bps(run, &LEVELS[level]) }
+    downloads
+        + if first {
+            0.0
+        } else {
+            answers_bps(run, &LEVELS[level])
+        }
 }
 
 /// What each busy level is promised of `left`, L1 bit/s: by shares, what one cannot take going to the others in
@@ -203,7 +223,10 @@ pub(super) fn run(uses: &Uses<'_>) -> Result<Found, String> {
     for level in &LEVELS {
         headings.extend([format!("{} mean", level.name), "p99".to_owned()]);
     }
-    let mut answer_table = Table::new("Answers: round trip from the instant a question was meant to be asked", headings);
+    let mut answer_table = Table::new(
+        "Answers: round trip from the instant a question was meant to be asked",
+        headings,
+    );
     for seen in &seen {
         let cells = LEVELS.iter().flat_map(|level| {
             [
@@ -213,21 +236,27 @@ pub(super) fn run(uses: &Uses<'_>) -> Result<Found, String> {
         });
         answer_table.push(std::iter::once(Cell::text(seen.name.clone())).chain(cells));
     }
-    answer_table.note("Answered questions alone: where bronze floods, most of its own answers are lost in its own queue.");
+    answer_table.note(
+        "Answered questions alone: where bronze floods, most of its own answers are lost in its own queue.",
+    );
     let of = |name: &str| seen.iter().find(|s| s.name == name);
     let mean = |name: &str, level: usize| {
-        of(name).map_or(f64::NAN, |s| s.average(|run| answers(run, &LEVELS[level]).map(|l| l.mean)))
+        of(name).map_or(f64::NAN, |s| {
+            s.average(|run| answers(run, &LEVELS[level]).map(|l| l.mean))
+        })
     };
     let calm = mean("questions alone", 0);
-    let (flood, kept) = (mean("bronze floods, no policy", 0), mean("bronze floods, shares", 0));
+    let (flood, kept) = (
+        mean("bronze floods, no policy", 0),
+        mean("bronze floods, shares", 0),
+    );
     let claims = vec![
-        Claim::new(
+        Claim::no_evidence(
             "Multiple customers sharing the SaaS application and hardware can be assigned different classes of bandwidth",
             format!(
-                "in eight cases with a policy no level is off its promise by more than {worst:.1} %, whatever the others do; \
-                 an overloaded line is divided by the rule that divides it, so this checks the rule, not the model of the network"
+                "in eight cases with a policy no level is off its promise by more than {worst:.2} %, whatever the others do; \
+                 whoever divides an overloaded line by a rule finds it divided by that rule"
             ),
-            worst < 2.0,
         ),
         Claim::new(
             "... and of latency",
@@ -242,14 +271,20 @@ pub(super) fn run(uses: &Uses<'_>) -> Result<Found, String> {
             ),
             kept < 2.0 * calm && flood > 10.0 * calm,
         ),
-        Claim::new(
+        Claim::no_evidence(
             "Control maximum bandwidth that a connection, flow or class (group of flows) can use",
-            format!("no level is above its ceiling by more than {:.2} %, with half the line idle", above_ceiling.max(0.0)),
-            above_ceiling < 0.5,
+            format!(
+                "with more than half the line idle no level is above its ceiling by more than {:.3} %: a shaper does what it is for",
+                above_ceiling.max(0.0)
+            ),
         ),
     ];
     let figures = vec![share_figure(&made, &seen), answer_figure(&seen), {
-        let shown = ["questions alone", "bronze floods, no policy", "bronze floods, shares"];
+        let shown = [
+            "questions alone",
+            "bronze floods, no policy",
+            "bronze floods, shares",
+        ];
         let lines = shown.iter().filter_map(|name| of(name)).map(|seen| {
             let first = seen.first(|run| answers(run, &LEVELS[0]));
             (seen.name.clone(), first)
@@ -277,15 +312,24 @@ pub(super) fn run(uses: &Uses<'_>) -> Result<Found, String> {
     })
 }
 
+/// In tables only: it looks like the flood.
+const HIDDEN: &str = "bronze greedy";
+
 /// What each level got, by case.
 fn share_figure(made: &[Made], seen: &[Seen]) -> Figure {
-    let shown: Vec<(&Made, &Seen)> = made.iter().zip(seen).skip(1).collect();
+    let drawn = |(_, seen): &(&Made, &Seen)| !seen.name.starts_with(HIDDEN);
+    let shown: Vec<(&Made, &Seen)> = made.iter().zip(seen).skip(1).filter(drawn).collect();
     let names = Axis::names("", shown.iter().map(|(_, seen)| seen.name.clone()));
-    let mut figure = Figure::new("What each level got of the line", names, Axis::linear("L1", "bit/s"));
+    let mut figure = Figure::new(
+        "What each level got of the line",
+        names,
+        Axis::linear("L1", "bit/s"),
+    );
     for (i, level) in LEVELS.iter().enumerate() {
-        let points = shown.iter().enumerate().map(|(x, (made, seen))| {
-            (x as f64, seen.average(|run| Some(took(run, i, made.rule))))
-        });
+        let points = shown
+            .iter()
+            .enumerate()
+            .map(|(x, (made, seen))| (x as f64, seen.average(|run| Some(took(run, i, made.rule)))));
         figure = figure.series(Series::new(level.name, Kind::Bars, points));
     }
     figure.caption("Downloads, and the answers that do not go first.")
@@ -293,6 +337,10 @@ fn share_figure(made: &[Made], seen: &[Seen]) -> Figure {
 
 /// Mean answers by case; whiskers to the longest.
 fn answer_figure(seen: &[Seen]) -> Figure {
+    let seen: Vec<&Seen> = seen
+        .iter()
+        .filter(|seen| !seen.name.starts_with(HIDDEN))
+        .collect();
     let names = Axis::names("", seen.iter().map(|seen| seen.name.clone()));
     let mut figure = Figure::new("Answers, mean and longest", names, Axis::log("round trip", "s"));
     for level in &LEVELS {
@@ -322,7 +370,10 @@ mod tests {
             let two = promised(rule, &[false, false, true, true], 9.9e9);
             assert_eq!(two, [0.0, 0.0, 3e9, 1e9]);
         }
-        assert_eq!(promised(Rule::Guarantees, &[true; 4], 9e9), [5e9, 2.5e9, 1.2e9, 0.3e9]);
+        assert_eq!(
+            promised(Rule::Guarantees, &[true; 4], 9e9),
+            [5e9, 2.5e9, 1.2e9, 0.3e9]
+        );
     }
 
     #[test]
@@ -331,15 +382,25 @@ mod tests {
         let guarantees = include_str!("../../../../policies/saas-guarantees.toml");
         for level in &LEVELS {
             let part = |text: &str| {
-                let from = text.find(&format!("[class.customers.class.{}]", level.name)).expect("the class");
+                let from = text
+                    .find(&format!("[class.customers.class.{}]", level.name))
+                    .expect("the class");
                 let rest = &text[from + 1..];
                 rest[..rest.find("\n[").unwrap_or(rest.len())].to_owned()
             };
             let ceiling = format!("rate = \"{}Gbit/s\"", level.ceiling / 1e9);
             let share = format!("share = \"{}%\"", (level.share * 100.0).round());
             let guarantee = format!("guarantee = \"{}Gbit/s\"", level.guarantee / 1e9);
-            assert!(part(shares).contains(&ceiling) && part(shares).contains(&share), "{}", level.name);
-            assert!(part(guarantees).contains(&ceiling) && part(guarantees).contains(&guarantee), "{}", level.name);
+            assert!(
+                part(shares).contains(&ceiling) && part(shares).contains(&share),
+                "{}",
+                level.name
+            );
+            assert!(
+                part(guarantees).contains(&ceiling) && part(guarantees).contains(&guarantee),
+                "{}",
+                level.name
+            );
         }
     }
 }

@@ -48,7 +48,12 @@ pub(super) fn distribution<'a>(
 }
 
 /// Bars over the cases, a group of them for each series.
-pub(super) fn bars(title: &str, y: Axis, cases: &[&Seen], series: &[(&str, &dyn Fn(&Seen) -> f64)]) -> Figure {
+pub(super) fn bars(
+    title: &str,
+    y: Axis,
+    cases: &[&Seen],
+    series: &[(&str, &dyn Fn(&Seen) -> f64)],
+) -> Figure {
     let names = Axis::names("", cases.iter().map(|seen| seen.name.clone()));
     let mut figure = Figure::new(title, names, y);
     for (name, of) in series {

@@ -32,6 +32,10 @@ pub struct FlowJitter {
     pub variation_ps: u64,
     /// Frames that came after a later one of their flow.
     pub reordered: u64,
+    /// From the first frame's arrival to the last one's, picoseconds.
+    pub span_ps: u64,
+    /// L2 bytes that arrived in that time: those of all frames but the first.
+    pub span_bytes: u64,
 }
 
 /// What is kept of a flow while the run goes on.
@@ -48,6 +52,9 @@ struct Record {
     jitter: u64,
     jitter_max: u64,
     reordered: u64,
+    first_at: u64,
+    last_at: u64,
+    span_bytes: u64,
 }
 
 /// The records of all flows.
@@ -84,6 +91,7 @@ impl Jitters {
         let byte_ps = self.byte_ps.get(*workload as usize).copied().unwrap_or(0.0);
         let gap = ((u64::from(frame.len) + WIRE_OVERHEAD) as f64 * byte_ps + 0.5) as u64;
         record.take(frame.generated, gap, at);
+        record.span(u64::from(frame.len), at);
     }
 
     /// What came out, by flow.
@@ -94,11 +102,23 @@ impl Jitters {
             jitter_max_ps: r.jitter_max >> 4,
             variation_ps: r.transit_max.saturating_sub(r.transit_min).unsigned_abs(),
             reordered: r.reordered,
+            span_ps: r.last_at.saturating_sub(r.first_at),
+            span_bytes: r.span_bytes,
         })
     }
 }
 
 impl Record {
+    /// Counts towards the flow's rate.
+    fn span(&mut self, bytes: u64, at: u64) {
+        if self.frames <= 1 && self.reordered == 0 {
+            self.first_at = at;
+        } else {
+            self.span_bytes += bytes;
+        }
+        self.last_at = at;
+    }
+
     fn take(&mut self, generated: u64, gap: u64, at: u64) {
         if self.frames > 0 && generated < self.generated {
             self.reordered += 1;
@@ -162,7 +182,10 @@ mod tests {
     fn constant_delay_has_no_jitter_whatever_the_spacing() {
         let frames: Vec<_> = (0..50_u64).map(|i| (i * i * 7, i * i * 7 + 123)).collect();
         let record = record(&frames, 0);
-        assert_eq!((record.jitter, record.transit_min, record.transit_max), (0, 123, 123));
+        assert_eq!(
+            (record.jitter, record.transit_min, record.transit_max),
+            (0, 123, 123)
+        );
     }
 
     #[test]
