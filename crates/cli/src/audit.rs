@@ -72,7 +72,10 @@ fn text(documents: &[audit::Document], all: &[Audited], arguments: &Audit) -> St
     for audited in all.iter().filter(shown) {
         text.push_str(&format!("{}\n", audit::computation(audited)));
     }
-    text.push_str(&format!("{}\n", audit::tally(all.iter())));
+    // Each document has its own; those of several are added up.
+    if all.iter().any(|a| a.check.document != all[0].check.document) {
+        text.push_str(&format!("{}\n", audit::tally(all.iter())));
+    }
     if !arguments.full && all.iter().any(|a| !shown(&a)) {
         text.push_str("--full writes out every computation.\n");
     }

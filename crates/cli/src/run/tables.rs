@@ -30,6 +30,49 @@ const CALLS: [Column; 5] = [
     ("round_trip", "max", "max"),
     ("throughput", "mean", "TCP payload"),
 ];
+const MESSAGES: [Column; 8] = [
+    ("messages_delivered", "sum", "messages"),
+    ("messages_lost", "sum", "lost"),
+    ("message_throughput", "mean", "payload"),
+    ("one_way", "mean", "mean one way"),
+    ("one_way", "p99", "p99"),
+    ("message_round_trip", "mean", "mean round trip"),
+    ("message_round_trip", "p99", "p99"),
+    ("message_round_trip", "max", "max"),
+];
+const STORAGE: [Column; 7] = [
+    ("operations", "mean", "operations"),
+    ("blocks", "mean", "blocks"),
+    ("operations_outstanding", "mean", "outstanding"),
+    ("write_latency", "mean", "mean write"),
+    ("write_latency", "p99", "p99"),
+    ("read_latency", "mean", "mean read"),
+    ("read_latency", "p99", "p99"),
+];
+const EVENTS: [Column; 6] = [
+    ("event_rate", "mean", "events"),
+    ("event_throughput", "mean", "payload"),
+    ("events_incomplete", "sum", "incomplete"),
+    ("event_latency", "mean", "mean latency"),
+    ("event_latency", "p99", "p99"),
+    ("event_latency", "max", "max"),
+];
+const PROCESSORS: [Column; 6] = [
+    ("cpu_useful", "mean", "useful"),
+    ("cpu_taken", "mean", "taken"),
+    ("interrupts", "sum", "interrupts"),
+    ("packets_taken", "sum", "packets"),
+    ("frames_taken", "sum", "frames"),
+    ("receive_ring_used", "max", "ring max"),
+];
+const CHANGES: [Column; 6] = [
+    ("at", "value", "at"),
+    ("flows_concerned", "sum", "flows concerned"),
+    ("flows_moved", "sum", "moved"),
+    ("frames_lost", "sum", "frames lost"),
+    ("flows_back_after", "value", "flows back after"),
+    ("throughput_back_after", "value", "throughput back after"),
+];
 const PORTS: [Column; 6] = [
     ("throughput", "mean", "sent"),
     ("utilisation", "mean", "busy"),
@@ -55,6 +98,11 @@ pub(super) fn of(finished: &Finished<'_>) -> Vec<Table> {
     }
     let mut tables = vec![classes];
     tables.push(table("Workloads", &rows, "workload", &CALLS));
+    tables.push(table("Messages", &rows, "workload", &MESSAGES));
+    tables.push(table("Storage", &rows, "workload", &STORAGE));
+    tables.push(table("Events", &rows, "workload", &EVENTS));
+    tables.push(table("Changes", &rows, "action", &CHANGES));
+    tables.push(table("Processors (share of time)", &rows, "cpu", &PROCESSORS));
     tables.push(table("Switches", &rows, "switch", &SWITCHES));
     let busiest = busiest(&rows);
     let mut ports_table = table("Ports (L2; busy: L1)", &busiest, "port", &PORTS);
@@ -68,14 +116,17 @@ pub(super) fn of(finished: &Finished<'_>) -> Vec<Table> {
     tables
 }
 
-/// One table, without the columns that no row has.
+/// One table, without the columns that no row has, of what has any of them.
 fn table(title: &str, rows: &[Row], scope: &str, columns: &[Column]) -> Table {
-    let has = |(metric, stat, _): &&Column| {
-        rows.iter()
-            .any(|r| r.scope == scope && r.metric == *metric && r.stat == *stat)
-    };
+    let is = |row: &Row, column: &Column| row.metric == column.0 && row.stat == column.1;
+    let own: Vec<Row> = rows
+        .iter()
+        .filter(|r| r.scope == scope && columns.iter().any(|c| is(r, c)))
+        .cloned()
+        .collect();
+    let has = |column: &&Column| own.iter().any(|r| is(r, column));
     let present: Vec<Column> = columns.iter().filter(has).copied().collect();
-    pivot(title, rows, scope, &present)
+    pivot(title, &own, scope, &present)
 }
 
 /// Rates are shown at one layer: L2, and utilisation at L1, where it belongs.
