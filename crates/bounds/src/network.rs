@@ -418,3 +418,99 @@ fn later(a: &Result<u64, Unbounded>, b: &Result<u64, Unbounded>) -> Result<u64, 
         (Ok(x), Ok(y)) => Ok(*x.max(y)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bucket, wire};
+
+    const GBIT: u64 = 1_000_000_000;
+
+    fn fifo(rate_bps: u64) -> Line<'static> {
+        Line {
+            plan: None,
+            rate_bps,
+            rate_most_bps: rate_bps,
+            fifo_bytes: 0,
+            after_ps: 1_000,
+        }
+    }
+
+    fn along(lines: &[usize], frames: i128, rate: u64) -> Flow {
+        let hop = |(place, &line): (usize, &usize)| Hop {
+            line,
+            leaf: 0,
+            from: if place == 0 { Vec::new() } else { vec![place - 1] },
+        };
+        Flow {
+            flows: 1,
+            arrival: Arrival::of(Bucket {
+                burst: frames * wire(1_000),
+                rate,
+            }),
+            everywhere: false,
+            frame_min: 1_000,
+            frame_max: 1_000,
+            hops: lines.iter().enumerate().map(hop).collect(),
+            ends: vec![vec![lines.len() - 1]],
+        }
+    }
+
+    #[test]
+    fn a_flow_that_has_every_queue_for_itself_waits_once() {
+        let network = Network {
+            lines: vec![fifo(GBIT); 3],
+            flows: vec![along(&[0, 1, 2], 10, GBIT / 2)],
+        };
+        let found = network.bounds();
+        // Nine frames before the last at the first hop; then a frame's length and the line at each.
+        let frame = 1_020 * 8_000;
+        let sending = 1_008 * 8_000 + 1_000;
+        assert_eq!(found.flows[0][0].delay_ps, Ok(9 * frame + 3 * sending));
+        assert_eq!(found.flows[0][0].least_ps, 3 * sending);
+        assert_eq!(found.flows[0][0].from_first_bit_ps, Ok(3 * sending));
+    }
+
+    #[test]
+    fn flows_in_a_circle_have_a_bound_while_they_are_few() {
+        let ring = |rate: u64| Network {
+            lines: vec![fifo(GBIT); 3],
+            flows: vec![
+                along(&[0, 1, 2], 1, rate),
+                along(&[1, 2, 0], 1, rate),
+                along(&[2, 0, 1], 1, rate),
+            ],
+        };
+        let few = ring(GBIT / 10).bounds();
+        let delay = few.flows[0][0].delay_ps.clone().unwrap();
+        assert!(few.flows.iter().all(|f| f[0].delay_ps == Ok(delay)));
+        let many = ring(GBIT / 2).bounds();
+        assert!(many.flows.iter().all(|f| matches!(
+            f[0].delay_ps,
+            Err(Unbounded {
+                why: Why::Overload { .. },
+                ..
+            })
+        )));
+    }
+
+    #[test]
+    fn an_unbounded_flow_is_bounded_for_others_by_the_line_that_it_came_by() {
+        let mut free = along(&[0, 2], 1, 1);
+        free.arrival = Arrival::unbounded();
+        let network = Network {
+            lines: vec![fifo(GBIT), fifo(GBIT), fifo(10 * GBIT)],
+            flows: vec![free, along(&[1, 2], 1, GBIT / 2)],
+        };
+        let found = network.bounds();
+        assert_eq!(
+            found.flows[0][0].delay_ps.as_ref().unwrap_err().why,
+            Why::Arrivals
+        );
+        // Both send a frame at once to the shared line: one waits for the other.
+        let frame = 1_020 * 800;
+        let sending = 1_008 * 8_000 + 1_000 + 1_008 * 800 + 1_000;
+        assert_eq!(found.flows[1][0].delay_ps, Ok(sending + frame));
+        assert_eq!(found.flows[0][0].from_first_bit_ps, Ok(sending + frame));
+    }
+}

@@ -14,11 +14,11 @@
 //! exponential time), has a model of its processors, or has a bus, hands frames over without a bound here, but for closed
 //! loops.
 
-use super::host_of;
+use super::captures::{by_fields, replayed};
 use super::routes::Graph;
 use clearway_bounds::{Arrival, Bucket, Flow, wire};
 use clearway_core::FlowKey;
-use clearway_policy::scenario::{Destination, Law, Marks, ReplayFrame, Scenario, Workload, WorkloadKind};
+use clearway_policy::scenario::{Destination, Law, Marks, Scenario, Workload, WorkloadKind};
 use clearway_sim::net::{group_ip, group_mac, host_ip, host_mac};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -118,62 +118,6 @@ fn paced(frame_max: u32, rate: u64) -> Arrival {
         burst: wire(frame_max) + i128::from(rate),
         rate,
     })
-}
-
-/// The instants (ps) and lengths of a capture's frames, for each set of header fields.
-fn by_fields(frames: &[ReplayFrame]) -> Vec<(FlowKey, Vec<(u64, u32)>)> {
-    let mut places: HashMap<FlowKey, usize> = HashMap::new();
-    let mut all: Vec<(FlowKey, Vec<(u64, u32)>)> = Vec::new();
-    for frame in frames {
-        let place = *places.entry(frame.key).or_insert_with(|| {
-            all.push((frame.key, Vec::new()));
-            all.len() - 1
-        });
-        all[place]
-            .1
-            .push((frame.at.as_ps(), frame.bytes.clamp(64, 65_535)));
-    }
-    all
-}
-
-/// Token buckets that a capture fits: for each span of a power of two of its gaps the rate of the busiest such span, and
-/// with each rate the least burst.
-fn replayed(frames: &[(u64, u32)]) -> Arrival {
-    let mut frames = frames.to_vec();
-    frames.sort_unstable();
-    let total: i128 = frames.iter().map(|f| wire(f.1)).sum();
-    let length = frames.last().map_or(0, |l| l.0) - frames.first().map_or(0, |f| f.0);
-    let mut rates = vec![0_u64];
-    let mut span = length.max(1);
-    while span > 1_000 && rates.len() < 40 {
-        // The most that any window of this length holds.
-        let (mut begin, mut inside, mut most) = (0, 0_i128, 0_i128);
-        for (at, len) in &frames {
-            inside += wire(*len);
-            while frames[begin].0 + span < *at {
-                inside -= wire(frames[begin].1);
-                begin += 1;
-            }
-            most = most.max(inside - wire(frames[begin].1));
-        }
-        rates.push(u64::try_from(most / i128::from(span) + 1).unwrap_or(u64::MAX));
-        span /= 2;
-    }
-    let bucket = |rate: u64| {
-        // What the bucket lacks at most: it fills between frames and each frame takes its length.
-        let (mut lacks, mut most, mut before) = (0_i128, 0_i128, 0_u64);
-        for (at, len) in &frames {
-            lacks = (lacks - i128::from(rate) * i128::from(at - before)).max(0) + wire(*len);
-            most = most.max(lacks);
-            before = *at;
-        }
-        Bucket { burst: most, rate }
-    };
-    let whole = Bucket {
-        burst: total,
-        rate: 0,
-    };
-    Arrival::least(rates.into_iter().map(bucket).chain([whole]))
 }
 
 /// What one sender of a workload sends.
@@ -372,13 +316,6 @@ fn by_source_port(scenario: &Scenario) -> Option<String> {
 pub(super) fn sent(scenario: &Scenario, graph: &Graph) -> Result<Vec<Sent>, String> {
     if let Some(reason) = by_source_port(scenario) {
         return Err(reason);
-    }
-    if scenario
-        .links
-        .iter()
-        .any(|l| l.ends.iter().all(|e| host_of(e.node).is_some()) && l.rate_bps == 0)
-    {
-        return Err("a link has no rate".to_owned());
     }
     let mut all = Vec::new();
     for (index, workload) in scenario.workloads.iter().enumerate() {

@@ -5,6 +5,7 @@
 //! one; otherwise it has the reason. Nothing here looks at what a run found.
 
 mod arrivals;
+mod captures;
 mod routes;
 mod rows;
 
@@ -12,7 +13,7 @@ pub use rows::{rows, unbounded};
 
 use arrivals::{Kind, Sent, sent};
 use clearway_bounds::{Arrival, Bucket, Network, NetworkBounds, Unbounded, Why};
-use clearway_policy::scenario::{FlowControl, NodeRef, Scenario, WorkloadKind};
+use clearway_policy::scenario::{FlowControl, Scenario, WorkloadKind};
 use routes::Graph;
 
 /// A bound in picoseconds or bytes, or why there is none.
@@ -114,6 +115,12 @@ pub fn of(scenario: &Scenario) -> ScenarioBounds {
 fn outside(scenario: &Scenario) -> Option<String> {
     if let Some(action) = scenario.actions.first() {
         return Some(format!("`at.{}` changes the network while it runs", action.name));
+    }
+    if let Some(policy) = scenario.policies.iter().find(|p| p.cbq.is_some()) {
+        return Some(format!(
+            "policy {}: class-based queueing has no bound here",
+            policy.name
+        ));
     }
     for switch in &scenario.switches {
         if switch.flow_control != FlowControl::None {
@@ -288,13 +295,5 @@ fn why_of(scenario: &Scenario, graph: &Graph, line: usize, why: Why) -> String {
             rate(service_bps)
         ),
         Why::Cycle => "flows delay each other in a circle without end".to_owned(),
-    }
-}
-
-/// The host at this end of a node reference.
-const fn host_of(node: NodeRef) -> Option<usize> {
-    match node {
-        NodeRef::Host(host) => Some(host),
-        NodeRef::Switch(_) => None,
     }
 }

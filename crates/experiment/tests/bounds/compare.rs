@@ -68,6 +68,30 @@ pub(crate) fn compare(scenario: &Scenario, name: &str) -> Compared {
             }
         }
     }
+    for class in &outcome.classes {
+        let Some(bound) = found.classes.iter().find(|b| b.name == class.name) else {
+            continue;
+        };
+        let c = &class.counters;
+        for (what, seen, bound) in [
+            ("from generation", c.from_generation.max(), &bound.latency_ps),
+            (
+                "from the first bit",
+                c.from_first_bit.max(),
+                &bound.from_first_bit_ps,
+            ),
+        ] {
+            if let (Some(seen), Ok(bound)) = (seen, bound)
+                && seen > *bound
+            {
+                let _ = writeln!(
+                    all.wrong,
+                    "{name}: class {} {what}: {seen} ps seen, bound {bound} ps",
+                    class.name
+                );
+            }
+        }
+    }
     for (line, port) in outcome.ports.iter().enumerate() {
         let single = [(port.name.clone(), port.backlog_bytes_max)];
         let queues: Vec<(String, u64)> = if port.queues.is_empty() {

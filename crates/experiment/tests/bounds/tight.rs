@@ -215,7 +215,7 @@ constant_rate = { frame = "1518B", rate = "6Gbit/s" }
         .clone()
         .unwrap_err();
     assert!(
-        reason.contains("sw@cable3") && reason.contains("12 Gbit/s"),
+        reason.contains("sw@cable3") && reason.contains("12.00 Gbit/s"),
         "{reason}"
     );
 }
