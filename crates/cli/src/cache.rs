@@ -207,9 +207,8 @@ mod tests {
     use super::*;
 
     fn cache(name: &str) -> Cache {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../target/cache-tests")
-            .join(name);
+        let own = format!("clearway-cache-test-{}-{name}", std::process::id());
+        let root = std::env::temp_dir().join(own);
         let _ = fs::remove_dir_all(&root);
         let program = root.join("a".repeat(64));
         fs::create_dir_all(&program).expect("a folder");
@@ -218,6 +217,11 @@ mod tests {
             program,
             fresh: false,
         }
+    }
+
+    /// A test that failed leaves its folder to be looked at.
+    fn done(folder: &Path) {
+        let _ = fs::remove_dir_all(folder);
     }
 
     #[test]
@@ -235,6 +239,7 @@ mod tests {
             fresh: true,
         };
         assert_eq!(fresh.get("run-1"), None);
+        done(&shelf.folder);
     }
 
     #[test]
@@ -248,6 +253,7 @@ mod tests {
         let left = fs::read_dir(&cache.root).expect("it").count();
         assert_eq!(left, 1 + OTHERS_KEPT + 1);
         assert!(cache.program.is_dir() && cache.root.join("photographs").is_dir());
+        done(&cache.root);
     }
 
     #[test]
@@ -261,5 +267,6 @@ mod tests {
         assert_eq!(times[&("t4-qos".to_owned(), 5)], 13.0);
         fs::write(cache.root.join(TIMES), "a b c\nx 1 NaN\n\nx 1\ny 2 3.5\n").expect("it");
         assert_eq!(cache.times().len(), 1);
+        done(&cache.root);
     }
 }

@@ -105,6 +105,75 @@ fn an_interrupted_reproduction_keeps_what_is_done_and_goes_on_there() {
     assert_eq!(first[1..].iter().map(written).collect::<Vec<_>>(), times);
 }
 
+/// Names and contents of the files of a folder.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
+        .expect("it can be listed")
+        .map(|entry| entry.expect("an entry").path())
+        .map(|p| {
+            (
+                p.file_name().expect("a name").to_string_lossy().into_owned(),
+                std::fs::read(&p).expect("a file"),
+            )
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn what_is_kept_gives_the_same_documents_byte_for_byte() {
+    let cache = folder("bytes");
+    let run = |out: &str| {
+        let out = folder(out);
+        let shown = out.to_str().expect("a plain path");
+        // The one that takes seconds; named twice, so that there is a summary.
+        let twice = ["t5-microburst", "t5-microburst", "--seeds", "1", "--out", shown];
+        let output = done(&cache, &twice);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let said = String::from_utf8(output.stdout).expect("text");
+        (files(&out), said, String::from_utf8(output.stderr).expect("text"))
+    };
+    let cached = |said: &str| {
+        said.lines()
+            .filter(|l| l.starts_with("t5-microburst") && l.ends_with("cached"))
+            .count()
+    };
+    let (first, said, _) = run("bytes-1");
+    assert!(said.contains("Summary") && cached(&said) == 1, "{said}");
+    assert!(first.iter().any(|(name, _)| name == "report.html") && first.len() >= 8);
+    let (second, said, complaints) = run("bytes-2");
+    assert!(
+        cached(&said) == 2 && !complaints.contains("note"),
+        "{said}{complaints}"
+    );
+    assert!(first == second, "other documents");
+    let list = String::from_utf8(done(&cache, &["--list", "--seeds", "1"]).stdout).expect("text");
+    assert!(
+        list.lines()
+            .any(|l| l.starts_with("t5-microburst") && l.ends_with("finished")),
+        "{list}"
+    );
+
+    // Damaged: told, run again, and the same.
+    let findings = std::fs::read_dir(cache.join("clearway")).expect("programs");
+    let findings = findings
+        .filter_map(|p| Some(p.ok()?.path().join("t5-microburst")))
+        .find(|p| p.is_dir());
+    for (name, mut content) in files(&findings.clone().expect("a folder")) {
+        if name.starts_with("findings-") {
+            *content.last_mut().expect("a byte") ^= 1;
+            std::fs::write(findings.as_ref().expect("a folder").join(name), content).expect("it");
+        }
+    }
+    let (third, said, complaints) = run("bytes-3");
+    assert!(
+        cached(&said) == 1 && complaints.contains("its content is damaged"),
+        "{said}{complaints}"
+    );
+    assert!(first == third, "other documents");
+}
+
 #[test]
 fn a_cache_that_was_named_has_to_be_usable() {
     let cache = folder("named");

@@ -6,7 +6,7 @@ use super::{Timed, summary, text};
 use crate::ending::Failure;
 use crate::folder::Folder;
 use clearway_experiment::audit;
-use clearway_experiment::reproduce::{Reproduced, Without};
+use clearway_experiment::reproduce::{Claim, Reproduced, Without, claim};
 use clearway_metrics::Comparison;
 use clearway_report::frame::Frame;
 use clearway_report::{Page, Parameter, charts, csv, json, parquet, svg, svg::Size};
@@ -49,7 +49,7 @@ pub(super) fn document(all: &[Timed]) -> Value {
 }
 
 fn statements(timed: &Timed) -> Vec<Value> {
-    let one = |claim: &clearway_experiment::reproduce::Claim| {
+    let one = |claim: &Claim| {
         json!({
             "experiment": timed.reproduced.name, "statement": claim.statement, "model": claim.model,
             "standing": claim.standing.as_str(),
@@ -118,8 +118,9 @@ fn experiment(mut page: Page, reproduced: &Reproduced) -> Page {
     page = page
         .section(format!("{}: {}", reproduced.name, reproduced.title))
         .paragraph(format!("Source: {}", reproduced.document));
-    for table in text::results(reproduced) {
-        page = page.table(table);
+    page = page.table(text::figures(reproduced));
+    if !reproduced.claims.is_empty() {
+        page = page.table(claim::table(&reproduced.claims));
     }
     for unit in units(&reproduced.comparisons) {
         let same = reproduced.comparisons.iter().filter(|c| c.unit == unit);

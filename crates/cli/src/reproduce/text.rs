@@ -3,7 +3,7 @@
 use super::Timed;
 use super::summary;
 use crate::machine;
-use clearway_experiment::reproduce::{Reproduced, Without, claim};
+use clearway_experiment::reproduce::{Claim, Reproduced, Without};
 use clearway_report::{Cell, Table, TextOptions, tables};
 use std::io::{IsTerminal, stdout};
 
@@ -21,11 +21,9 @@ pub(super) fn one(reproduced: &Reproduced, full: bool) -> String {
         "{}: {}\n{}\n",
         reproduced.name, reproduced.title, reproduced.document
     );
-    let mut shown = results(reproduced);
-    if full {
-        shown.extend(inputs(reproduced));
-    }
-    for table in shown {
+    text.push_str(&format!("\n{}", figures(reproduced).to_text(options)));
+    text.push_str(&statements(&reproduced.claims, options.width.unwrap_or(100)));
+    for table in inputs(reproduced).iter().filter(|_| full) {
         text.push_str(&format!("\n{}", table.to_text(options)));
     }
     for section in reproduced.sections.iter().filter(|_| full) {
@@ -58,14 +56,45 @@ pub(super) fn end(all: &[Timed], full: bool) -> String {
     text
 }
 
-/// Published against predicted, and statements.
-pub(super) fn results(reproduced: &Reproduced) -> Vec<Table> {
+/// Published against predicted.
+pub(super) fn figures(reproduced: &Reproduced) -> Table {
     let title = format!("Published against predicted ({} seeds)", reproduced.seeds);
-    let mut all = vec![tables::comparisons(&title, &reproduced.comparisons)];
-    if !reproduced.claims.is_empty() {
-        all.push(claim::table(&reproduced.claims));
+    tables::comparisons(&title, &reproduced.comparisons)
+}
+
+/// Statements as paragraphs: in the columns of a table a terminal would cut them short.
+fn statements(claims: &[Claim], width: usize) -> String {
+    let mut text = String::new();
+    if !claims.is_empty() {
+        text.push_str("\nStatements of the document, and what the model says\n");
     }
-    all
+    for claim in claims {
+        let standing = format!("{:<13}", claim.standing.as_str());
+        let indent = " ".repeat(standing.len());
+        text.push_str(&wrapped(&claim.statement, &standing, &indent, width));
+        text.push_str(&wrapped(&claim.model, &indent, &format!("{indent}  "), width));
+    }
+    text
+}
+
+/// Words in lines of at most `width` characters, the first line begun by `first`, the others by `rest`.
+fn wrapped(words: &str, first: &str, rest: &str, width: usize) -> String {
+    let mut text = String::new();
+    let (mut line, mut empty) = (first.to_owned(), true);
+    for word in words.split_whitespace() {
+        let longer = line.chars().count() + usize::from(!empty) + word.chars().count();
+        if !empty && longer > width {
+            text.push_str(&format!("{line}\n"));
+            (line, empty) = (rest.to_owned(), true);
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    text.push_str(&format!("{}\n", line.trim_end()));
+    text
 }
 
 /// What the results rest on: parameters, leave-one-out.
@@ -104,4 +133,30 @@ fn without(lines: &[Without]) -> Table {
     }
     table.note("Each fitted parameter in turn has the value that one would take without the figure it was fitted to.");
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_never_cut_short() {
+        let claim = Claim::new(
+            "one two three four five six seven",
+            "eight nine ten eleven twelve",
+            false,
+        );
+        let text = statements(&[claim], 32);
+        let golden = "
+Statements of the document, and what the model says
+misses       one two three four
+             five six seven
+             eight nine ten
+               eleven twelve
+";
+        assert_eq!(text, golden);
+        assert_eq!(statements(&[], 80), "");
+        // A word that fits nowhere still stands there, whole.
+        assert!(wrapped("incomprehensibilities", "a ", "  ", 5).contains("incomprehensibilities"));
+    }
 }
