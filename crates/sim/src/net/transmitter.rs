@@ -534,6 +534,12 @@ impl Transmitter {
             self.capture(ctx, &frame, len);
         }
         if down {
+            if self.source
+                && let Some(frame) = frame
+                && ctx.flows[frame.flow as usize].meaning == Meaning::Datagram
+            {
+                ctx.datagram_leaves(frame.flow, len, frame.tag);
+            }
             ctx.lose_on_line(handle, self.line);
         }
         down

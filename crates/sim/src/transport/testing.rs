@@ -241,7 +241,10 @@ impl Network {
             self.free_at = self.free_at.max(self.now) + Duration::of_bytes(size, self.path.rate_bps);
             leaves = self.free_at;
         }
-        let every = self.path.loss_every.is_some_and(|n| self.packets % n == 0);
+        let every = self
+            .path
+            .loss_every
+            .is_some_and(|n| self.packets.is_multiple_of(n));
         if every || self.draws.chance(self.path.loss) {
             self.drops += 1;
             return;

@@ -10,7 +10,7 @@
 //! of the socket.
 
 use super::super::flow::Meaning;
-use super::super::frame::Frame;
+use super::super::frame::{Frame, WIRE_OVERHEAD};
 use super::*;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -47,6 +47,8 @@ pub(super) struct Datagrams {
     receivers: u32,
     /// L2 bytes handed down and not yet on the wire.
     waiting: u64,
+    /// Frames that never left, and when each gives back its place.
+    refused: VecDeque<(u64, u32)>,
     /// Number of the oldest message in `flying`.
     oldest: u64,
     flying: VecDeque<Flying>,
@@ -67,6 +69,7 @@ impl Datagrams {
             mtu: mtu.max(68),
             receivers: spec.to.len() as u32,
             waiting: 0,
+            refused: VecDeque::new(),
             oldest: 0,
             flying: VecDeque::new(),
             sent: VecDeque::new(),
@@ -234,7 +237,24 @@ impl Host {
 
     /// A pipe's frame went on the wire a moment ago: a blocking write may go on, a message may be complete.
     pub(crate) fn pipe_due(&mut self, ctx: &mut Context, pipe: u32) {
-        self.tell_room(ctx, pipe);
+        let now = ctx.now;
+        let mut room = true;
+        if let Some(Pipe {
+            carrier: Carrier::Datagrams(d),
+            ..
+        }) = ctx.pipes.get_mut(pipe as usize)
+        {
+            while let Some(&(at, len)) = d.refused.front()
+                && at <= now
+            {
+                d.refused.pop_front();
+                d.waiting = d.waiting.saturating_sub(u64::from(len));
+            }
+            room = d.has_room();
+        }
+        if room {
+            self.tell_room(ctx, pipe);
+        }
         while let Some(Pipe {
             carrier: Carrier::Datagrams(d),
             ..
@@ -310,6 +330,39 @@ impl Context {
         }
     }
 
+    /// A frame of a pipe's datagram never leaves its host. It holds its place in the socket for the time that the line
+    /// would have taken: a sender that is refused at once must not try again at once.
+    fn datagram_refused(&mut self, pipe: u32, frame: &Frame) {
+        let line = self.hops.get(frame.hop as usize).map_or(0, |h| h.line);
+        let takes = self
+            .lines
+            .get(line as usize)
+            .map_or(1, |l| l.time_ps(frame.len + WIRE_OVERHEAD));
+        let now = self.now;
+        let Some(p) = self.pipes.get_mut(pipe as usize) else {
+            return;
+        };
+        let Carrier::Datagrams(d) = &mut p.carrier else {
+            return;
+        };
+        let at = d
+            .refused
+            .back()
+            .map_or(now, |r| r.0.max(now))
+            .saturating_add(takes);
+        d.refused.push_back((at, frame.len));
+        let complete = p.notice == Notice::Complete;
+        if let Some(flying) = d.of(frame.tag) {
+            flying.waiting = flying.waiting.saturating_sub(1);
+            if flying.waiting == 0 && complete {
+                let message = flying.message;
+                d.sent.push_back(message);
+            }
+        }
+        let from = p.from;
+        self.push(at, Phase::Control, from, Event::Pipe { pipe });
+    }
+
     /// A frame of a pipe's datagram is lost at `node` for `leaves` receivers.
     pub(crate) fn datagram_lost(&mut self, frame: &Frame, node: u32, leaves: u64) {
         let Some(flow) = self.flows.get(frame.flow as usize) else {
@@ -319,8 +372,9 @@ impl Context {
         let Some(p) = self.pipes.get_mut(pipe as usize) else {
             return;
         };
-        if node == p.from {
-            self.datagram_leaves(frame.flow, frame.len, frame.tag);
+        // The path begins at the sender's NIC: a frame that is still there was refused or dropped by its queues.
+        if node == p.from && frame.hop == flow.path {
+            self.datagram_refused(pipe, frame);
         }
         let Some(p) = self.pipes.get_mut(pipe as usize) else {
             return;

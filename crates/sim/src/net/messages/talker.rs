@@ -17,7 +17,7 @@ pub(crate) struct Talker {
     workload: u32,
     /// Receivers and the pipe to each, in the order of the hosts; of a stream, one for each connection.
     pipes: Vec<(u32, u32)>,
-    to: Destination,
+    favoured: Option<Favoured>,
     bytes: Sampler,
     draws: Draws,
     pattern: MessagePattern,
@@ -26,6 +26,16 @@ pub(crate) struct Talker {
     sent: u64,
     /// When the next one is due.
     next: u64,
+}
+
+/// The host that some draws are redirected to.
+#[derive(Clone, Copy, Debug)]
+struct Favoured {
+    /// Among the pipes.
+    place: usize,
+    probability: f64,
+    /// It does not send itself: the other draws leave it out.
+    outside: bool,
 }
 
 /// Picoseconds to the `n`-th of evenly spaced messages.
@@ -45,14 +55,24 @@ impl Talker {
         if let [(_, only)] = self.pipes.as_slice() {
             return *only;
         }
-        if let Destination::Skewed { host, probability } = self.to
-            && let Ok(place) = self.pipes.binary_search_by_key(&(host as u32), |p| p.0)
+        let mut others = self.pipes.len() as u64;
+        let mut outsider = usize::MAX;
+        if let Some(Favoured {
+            place,
+            probability,
+            outside,
+        }) = self.favoured
         {
             if self.draws.chance(probability) {
-                return self.pipes[place].1;
+                return self.pipes.get(place).map_or(NIL, |p| p.1);
+            }
+            if outside {
+                others -= 1;
+                outsider = place;
             }
         }
-        let place = self.draws.below(self.pipes.len() as u64) as usize;
+        let drawn = self.draws.below(others) as usize;
+        let place = drawn + usize::from(drawn >= outsider);
         self.pipes.get(place).map_or(NIL, |p| p.1)
     }
 
@@ -165,13 +185,24 @@ pub(crate) fn start_talker(
         _ => draws.below(line_ps.max(1)),
     };
     let next = start.saturating_add(phase);
+    let favoured = match workload.to {
+        Destination::Skewed { host, probability } if !is_stream => pipes
+            .binary_search_by_key(&(host as u32), |p| p.0)
+            .ok()
+            .map(|place| Favoured {
+                place,
+                probability,
+                outside: !workload.from.contains(&host),
+            }),
+        _ => None,
+    };
     let Some(Node::Host(host)) = nodes.get_mut(sender) else {
         return Ok(());
     };
     host.talkers.push(Talker {
         workload: index as u32,
         pipes,
-        to: workload.to.clone(),
+        favoured,
         bytes,
         draws,
         pattern: *pattern,

@@ -321,3 +321,52 @@ fn an_acknowledgement_rides_on_the_answer_so_that_nagle_does_not_wait_for_the_ti
         m.delivered
     );
 }
+
+#[test]
+fn a_udp_stream_into_a_queue_that_refuses_goes_on_at_the_lines_rate() {
+    // The NIC's queue holds less than the socket: refused datagrams must not be tried again without end at one instant.
+    let mut scenario = pair(
+        messages(UDP, 1_472.0, 0, MessagePattern::Stream { connections: 1 }),
+        5,
+    );
+    let mut policy = by_priority(None, None);
+    for node in &mut policy.plan.nodes {
+        if let NodeKind::Queue(queue) = &mut node.kind {
+            queue.bytes_max = 20_000;
+        }
+    }
+    scenario.policies = vec![policy];
+    scenario.hosts[0].nic.policy = Some(0);
+    let m = counted(&scenario);
+    assert!(m.lost > 100 && m.delivered > 100, "{} {}", m.lost, m.delivered);
+    // What leaves and what is refused each take the line's time: twice its rate at most.
+    let line = 4.8e-3 * 1e10 / 8.0 / 1_538.0;
+    assert!((m.posted as f64) < 2.2 * line, "{} {line}", m.posted);
+    assert!(m.delivered as f64 > 0.95 * line, "{} {line}", m.delivered);
+}
+
+#[test]
+fn a_favoured_host_gets_its_share_and_the_others_the_rest() {
+    let mut scenario = star(5, Duration::from_ms(40));
+    let pattern = MessagePattern::Rate {
+        per_second: 1e5,
+        poisson: true,
+    };
+    // Host 4 does not send: it gets what is redirected and nothing else.
+    let to = Destination::Skewed {
+        host: 4,
+        probability: 0.25,
+    };
+    scenario.workloads = vec![workload(vec![0, 1, 2, 3], to, messages(UDP, 500.0, 0, pattern))];
+    let outcome = outcome(&scenario, 1);
+    let to_host = |h: u32| {
+        let flows = outcome.flows.iter().filter(|f| f.to == h);
+        flows.map(|f| f.counters.offered_frames).sum::<u64>() as f64
+    };
+    let total: f64 = (0..5).map(to_host).sum();
+    // 16,000 messages: four standard deviations of a share of a quarter are 0.0137.
+    let share = to_host(4) / total;
+    assert!((share - 0.25).abs() < 0.0137, "{share} of {total}");
+    let first = to_host(0) / total;
+    assert!((first - 0.1875).abs() < 0.0124, "{first}");
+}

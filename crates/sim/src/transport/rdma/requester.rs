@@ -164,7 +164,7 @@ impl Requester {
             payload: payload as u32,
             kind: PacketKind::Write {
                 first: psn == message.first,
-                wants_ack: self.next == message.end || self.next % self.ack_every == 0,
+                wants_ack: self.next == message.end || self.next.is_multiple_of(self.ack_every),
             },
         };
         let rate = self.rate.as_ref().map_or(self.line_bps, RateMachine::rate_bps);
