@@ -29,7 +29,8 @@ pub(super) struct Watch {
 
 struct Batch {
     begun: Instant,
-    done: usize,
+    /// When a run of any batch ended last.
+    last: Instant,
 }
 
 impl Watch {
@@ -39,7 +40,7 @@ impl Watch {
             name,
             begun,
             expected,
-            batch: Mutex::new(Batch { begun, done: 0 }),
+            batch: Mutex::new(Batch { begun, last: begun }),
         }
     }
 
@@ -54,12 +55,12 @@ impl Watch {
             return;
         }
         let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
-        // Several threads tell: what comes late is no new batch, a first run of several is one.
-        if progress.done == 1 && progress.total > 1 {
-            batch.begun = now();
+        // A batch begins where the one before ended: its own first run took time, too.
+        if progress.done == 1 {
+            batch.begun = batch.last;
         }
-        batch.done = progress.done;
-        let [all, part] = [self.elapsed(), now().saturating_duration_since(batch.begun)];
+        batch.last = now();
+        let [all, part] = [self.begun, batch.begun].map(|begun| batch.last.saturating_duration_since(begun));
         let text = line(&self.name, progress, all, part, self.expected);
         let width = machine::columns(&stderr()).unwrap_or(80).saturating_sub(1);
         let text: String = text.chars().take(width).collect();
