@@ -8,6 +8,7 @@
 //! * [`run`]: a scenario with several seeds;
 //! * [`seeds`]: rows of several seeds brought together;
 //! * [`reproduce`]: what documents publish beside what the model predicts;
+//! * [`s2d_ets`]: storage and other traffic on one port;
 //! * [`t4_qos`]: the experiment of the T4 paper;
 //! * [`t4_uses`]: the uses that it names;
 //! * [`t5_latency_rate`]: messages at a given rate over two adapters, and one in flight ([`t5_pingpong`]);
@@ -21,6 +22,7 @@ pub mod event_builder;
 pub mod headers;
 pub mod reproduce;
 pub mod run;
+pub mod s2d_ets;
 pub mod seeds;
 pub mod t4_qos;
 pub mod t4_uses;

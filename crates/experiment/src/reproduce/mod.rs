@@ -139,6 +139,8 @@ pub fn experiments() -> Vec<&'static dyn Experiment> {
         &crate::backplane::Backplane,
         &crate::t4_qos::T4Qos,
         &crate::t4_uses::T4Uses,
+        &crate::event_builder::EventBuilder,
+        &crate::s2d_ets::S2dEts,
         &crate::t5_microburst::T5Microburst,
         &crate::t5_latency_rate::T5LatencyRate,
         &crate::t5_pingpong::T5Pingpong,
