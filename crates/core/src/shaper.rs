@@ -124,6 +124,11 @@ impl Rate {
         (quotient, rest)
     }
 
+    /// Whole picoseconds that a frame of `cost` bytes takes at this rate.
+    pub(crate) const fn gap_ps(&self, cost: u32) -> u64 {
+        self.unit_ps.saturating_mul(self.units(cost) as u64)
+    }
+
     /// True where a frame counts as one, whatever its length.
     pub(crate) const fn counts_frames(&self) -> bool {
         self.scale == PS_FRAME

@@ -160,7 +160,7 @@ impl TrafficManager {
             if record.frames > 0 {
                 let at = flow_at(leaf, record, now);
                 if let Some(wheel) = &mut leaf.wheel {
-                    wheel.change(&mut self.flows.records, flow as u32, at);
+                    wheel.change(&mut self.flows, &self.frames, flow as u32, at);
                 }
             }
         }

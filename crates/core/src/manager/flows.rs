@@ -4,7 +4,9 @@
 //! entry carries 32 bits of the hash, so that a look-up touches the identity of the right flow and hardly ever another. A record's 64 hot bytes are one cache line; its identity, which
 //! only a look-up needs, stands apart. Idle flows form a list, longest idle first, from which room is made.
 
+use super::chunks::Chunks;
 use super::node::NONE;
+use super::queues::Frames;
 use crate::api::NodeId;
 use crate::key::FlowId;
 use crate::shaper::Level;
@@ -26,31 +28,28 @@ pub(super) enum Standing {
 
 /// The part of a flow that the data path touches.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Flow {
     /// Instant of the head frame, while the flow is in a wheel.
     pub(super) at: u64,
     pub(super) level: Level,
-    /// Links of a wheel slot, of the heap, or of the idle list.
+    /// Links of the heap, of the idle list, or of the free records; `next` is the flow's place while it is `listed`.
     pub(super) next: u32,
     pub(super) prev: u32,
+    /// First child in the heap.
     pub(super) child: u32,
-    /// Wheel slot, or none in the heap.
-    pub(super) slot: u32,
     /// FIFO of a per-flow queue, or held frames.
     pub(super) head: u32,
     pub(super) tail: u32,
     pub(super) frames: u32,
     pub(super) generation: u32,
     pub(super) queue: NodeId,
+    /// The queue that the rules name, where that is another.
+    pub(super) home: NodeId,
     pub(super) standing: Standing,
     pub(super) in_idle_list: bool,
-}
-
-/// The rest: 48 bytes.
-#[derive(Clone, Debug)]
-struct Identity {
-    id: FlowId,
-    home: NodeId,
+    /// In a list of the wheel rather than in its heap.
+    pub(super) listed: bool,
 }
 
 /// One table entry; `flow` is `NONE` where it is empty.
@@ -70,14 +69,15 @@ impl Flow {
             next: NONE,
             prev: NONE,
             child: NONE,
-            slot: NONE,
             head: NONE,
             tail: NONE,
             frames: 0,
             generation: 0,
             queue: NodeId::first(0),
+            home: NodeId::first(0),
             standing: Standing::Free,
             in_idle_list: false,
+            listed: false,
         }
     }
 }
@@ -86,7 +86,8 @@ impl Flow {
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     pub(super) records: Vec<Flow>,
-    identities: Vec<Identity>,
+    pub(super) chunks: Chunks,
+    identities: Vec<FlowId>,
     table: Vec<Entry>,
     free: u32,
     pub(super) known: u32,
@@ -98,15 +99,13 @@ impl Flows {
     pub(super) fn new(flows_max: u32) -> Self {
         let n = flows_max as usize;
         let mut records = vec![Flow::free(); n];
-        for (i, record) in records.iter_mut().enumerate() {
-            record.next = if i + 1 < n { i as u32 + 1 } else { NONE };
+        for (i, record) in records.iter_mut().enumerate().take(n.saturating_sub(1)) {
+            record.next = i as u32 + 1;
         }
-        let empty = Identity {
-            id: FlowId::of(&crate::key::FlowKey::default()),
-            home: NodeId::first(0),
-        };
+        let empty = FlowId::of(&crate::key::FlowKey::default());
         Self {
             records,
+            chunks: Chunks::new(),
             identities: vec![empty; n],
             // Four fifths full at most: probes stay short, and an entry costs a flow ten bytes.
             table: vec![EMPTY; n + n / 4 + 1],
@@ -138,7 +137,7 @@ impl Flows {
         let mut at = self.start(hash);
         loop {
             let entry = self.table[at];
-            if entry.flow == NONE || (entry.tag == tag && self.identities[entry.flow as usize].id == *id) {
+            if entry.flow == NONE || (entry.tag == tag && self.identities[entry.flow as usize] == *id) {
                 return entry.flow;
             }
             at = self.after(at);
@@ -167,10 +166,11 @@ impl Flows {
         self.records[flow as usize] = Flow {
             generation,
             queue,
+            home: queue,
             standing,
             ..Flow::free()
         };
-        self.identities[flow as usize] = Identity { id, home: queue };
+        self.identities[flow as usize] = id;
         self.known += 1;
         flow
     }
@@ -182,14 +182,14 @@ impl Flows {
         let record = &mut self.records[flow as usize];
         record.generation = record.generation.wrapping_add(1);
         record.standing = Standing::Free;
-        record.next = self.free;
+        self.records[flow as usize].next = self.free;
         self.free = flow;
         self.known -= 1;
     }
 
     /// Takes a flow's entry out and moves back what probed past it.
     fn unlist(&mut self, flow: u32) {
-        let mut hole = self.start(self.identities[flow as usize].id.hash());
+        let mut hole = self.start(self.identities[flow as usize].hash());
         while self.table[hole].flow != flow {
             hole = self.after(hole);
         }
@@ -201,7 +201,7 @@ impl Flows {
             if entry.flow == NONE {
                 break;
             }
-            let home = self.start(self.identities[entry.flow as usize].id.hash());
+            let home = self.start(self.identities[entry.flow as usize].hash());
             // The entry may move to the hole if its probe starts at or before the hole, going round.
             if (at + size - home) % size >= (at + size - hole) % size {
                 self.table[hole] = entry;
@@ -211,21 +211,12 @@ impl Flows {
         self.table[hole] = EMPTY;
     }
 
-    pub(super) fn home(&self, flow: u32) -> NodeId {
-        self.identities[flow as usize].home
-    }
-
-    pub(super) fn set_home(&mut self, flow: u32, home: NodeId) {
-        self.identities[flow as usize].home = home;
-    }
-
     /// Appends to the idle list.
     pub(super) fn join_idle(&mut self, flow: u32) {
         let last = self.idle_last;
-        let record = &mut self.records[flow as usize];
-        record.in_idle_list = true;
-        record.prev = last;
-        record.next = NONE;
+        self.records[flow as usize].in_idle_list = true;
+        self.records[flow as usize].prev = last;
+        self.records[flow as usize].next = NONE;
         if last == NONE {
             self.idle_first = flow;
         } else {
@@ -236,16 +227,12 @@ impl Flows {
 
     /// Takes a flow out of the idle list if it is in.
     pub(super) fn leave_idle(&mut self, flow: u32) {
-        let Flow {
-            in_idle_list,
-            prev,
-            next,
-            ..
-        } = self.records[flow as usize];
-        if !in_idle_list {
+        let record = &mut self.records[flow as usize];
+        if !record.in_idle_list {
             return;
         }
-        self.records[flow as usize].in_idle_list = false;
+        record.in_idle_list = false;
+        let (next, prev) = (record.next, record.prev);
         if prev == NONE {
             self.idle_first = next;
         } else {
@@ -256,6 +243,21 @@ impl Flows {
         } else {
             self.records[next as usize].prev = prev;
         }
+    }
+
+    /// Reads the records of a list of flows and their first frames, so that the waits for memory overlap instead of
+    /// following one another when the flows are dealt with in turn.
+    #[inline]
+    pub(super) fn ask_for(&self, frames: &Frames, list: u32) {
+        let (mut list, mut asked) = (list, 0);
+        while let Some(chunk) = self.chunks.get(list) {
+            for &flow in chunk.flows() {
+                let head = self.records.get(flow as usize).map_or(NONE, |flow| flow.head);
+                asked ^= frames.entries.get(head as usize).map_or(0, |frame| frame.len);
+            }
+            list = chunk.next;
+        }
+        core::hint::black_box(asked);
     }
 
     /// The first of the 16 flows idle longest that `may_go`.
@@ -276,6 +278,7 @@ impl Flows {
 
 #[cfg(test)]
 mod tests {
+    use super::super::chunks::{CHUNK_FLOWS, Chunk};
     use super::*;
     use crate::key::FlowKey;
 
@@ -308,8 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_one_cache_line_and_a_flow_fits_in_128_bytes() {
+    fn a_record_is_one_cache_line_and_a_flow_fits_in_120_bytes() {
         assert_eq!(size_of::<Flow>(), 64);
-        assert!(size_of::<Flow>() + size_of::<Identity>() + size_of::<Entry>() * 5 / 4 <= 128);
+        let apart = size_of::<FlowId>() + size_of::<Entry>() * 5 / 4 + size_of::<Chunk>() / CHUNK_FLOWS + 1;
+        assert!(size_of::<Flow>() + apart <= 120);
     }
 }

@@ -33,6 +33,13 @@ impl Waiting {
         self.entries.first().copied()
     }
 
+    /// The earliest instant but one, or `NEVER`.
+    #[inline]
+    pub(super) fn second_earliest(&self) -> u64 {
+        let at = |place: usize| self.entries.get(place).map_or(NEVER, |e| e.0);
+        at(1).min(at(2))
+    }
+
     /// The instant of a child that is in the heap.
     pub(super) fn key(&self, nodes: &[Node], child: u32) -> u64 {
         self.entries[nodes[child as usize].heap_at as usize].0
@@ -158,6 +165,10 @@ mod tests {
                 .filter_map(|(slot, key)| key.map(|k| (k, slot)))
                 .min();
             assert_eq!(waiting.first(), least);
+            let mut present: Vec<u64> = keys.iter().flatten().copied().collect();
+            present.sort_unstable();
+            let second = present.get(1).copied().unwrap_or(NEVER);
+            assert_eq!(waiting.second_earliest(), second);
         }
         while let Some((_, child)) = waiting.first() {
             waiting.remove(&mut nodes, child);

@@ -1,6 +1,6 @@
 //! The traffic manager itself: the records of one port and the calls of the contract.
 //!
-//! * `node`: the tree's records; `heap`: waiting children; `flows` and `wheel`: per-flow queues;
+//! * `node`: the tree's records; `heap`: waiting children; `flows`, `wheel` and `chunks`: per-flow queues;
 //! * `select`: who goes next, and what becomes ready or stops being so;
 //! * `queues`: what goes into a queue and comes out of it;
 //! * `change`: live reconfiguration.
@@ -8,6 +8,7 @@
 //! The numbered rules in the comments are those of `docs/traffic-manager.md`.
 
 mod change;
+mod chunks;
 mod flows;
 mod forward;
 mod heap;
@@ -120,6 +121,11 @@ impl TrafficManager {
         match &plan.kind {
             NodeKind::Queue(queue) => {
                 let leaf = new_leaf(queue, cost_max, self.stamp);
+                if leaf.wheel.is_some() {
+                    let others = self.leaves.iter().filter(|l| l.wheel.is_some()).count();
+                    let lists = (others + 1) * wheel::LISTS;
+                    self.flows.chunks.reserve(self.flows_max, lists);
+                }
                 match self.leaves.iter().position(|l| l.frames_max == 0) {
                     Some(free) => {
                         body = free as u32;
@@ -270,11 +276,11 @@ fn new_leaf(queue: &QueuePlan, cost_max: u32, stamp: u64) -> Leaf {
         QueueMode::PerFlow {
             shape,
             flow_frames_max,
-        } => (
-            Some(Box::new(wheel::Wheel::new())),
-            shape.map(|s| Rate::flow(s, cost_max)),
-            flow_frames_max,
-        ),
+        } => {
+            let rate = shape.map(|s| Rate::flow(s, cost_max));
+            let gap_ps = rate.map(|rate| rate.gap_ps(cost_max));
+            (Some(Box::new(wheel::Wheel::new(gap_ps))), rate, flow_frames_max)
+        }
     };
     Leaf {
         head: NONE,
@@ -458,7 +464,7 @@ impl Egress for TrafficManager {
                 meter.rebase(Duration::from_ps(by));
             }
             if let Some(wheel) = &mut leaf.wheel {
-                wheel.rebase(&mut self.flows.records, by);
+                wheel.rebase(&mut self.flows, &self.frames, by);
             }
         }
         for flow in &mut self.flows.records {

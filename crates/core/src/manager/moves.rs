@@ -44,8 +44,9 @@ impl TrafficManager {
         } else {
             self.flows.leave_idle(known);
             if self.flows.records[known as usize].standing == Standing::Ordinary {
-                self.flows.set_home(known, from);
-                self.flows.records[known as usize].standing = Standing::Moved;
+                let record = &mut self.flows.records[known as usize];
+                record.home = from;
+                record.standing = Standing::Moved;
             }
             known
         };
@@ -101,7 +102,7 @@ impl TrafficManager {
         if frames > 0
             && let Some(wheel) = &mut old.wheel
         {
-            wheel.remove(&mut self.flows.records, flow);
+            wheel.remove(&mut self.flows, &self.frames, flow);
         }
         old.frames -= frames;
         old.bytes -= bytes;
@@ -217,7 +218,7 @@ impl TrafficManager {
     fn settle_standing(&mut self, flow: u32) {
         let record = &self.flows.records[flow as usize];
         let (queue, frames) = (record.queue, record.frames);
-        if record.standing != Standing::Moved || queue != self.flows.home(flow) {
+        if record.standing != Standing::Moved || queue != record.home {
             return;
         }
         let per_flow = |slot: u32| self.nodes[slot as usize].kind == Kind::PerFlow;

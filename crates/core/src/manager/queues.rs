@@ -6,11 +6,11 @@ use super::node::{Kind, Leaf, NONE, Node};
 use crate::api::{Colour, Ecn, FrameDesc, FrameHandle, QueueId, RefuseReason, Target};
 use crate::plan::MarkAt;
 use crate::time::Instant;
-use alloc::vec;
 use alloc::vec::Vec;
 
-/// A queued frame.
+/// A queued frame: half a cache line, never across two.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Frame {
     /// When it was first enqueued.
     pub(super) entered: u64,
@@ -24,54 +24,53 @@ pub(super) struct Frame {
     pub(super) barrier: bool,
 }
 
+const _: () = assert!(size_of::<Frame>() == 32);
+
 /// All frames of one port, in a slab with a free list.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Frames {
+    /// Those handed out at least once. Room for all is taken at the start, but untouched: memory grows with use.
     pub(super) entries: Vec<Frame>,
     free: u32,
-    /// Entries handed out at least once; those after it were never touched, so memory grows with use.
-    fresh: u32,
     pub(super) used: u32,
+    frames_max: u32,
+}
+
+impl Clone for Frames {
+    fn clone(&self) -> Self {
+        // The room is part of the contract: nothing allocates after the start.
+        let mut entries = Vec::with_capacity(self.frames_max as usize);
+        entries.extend_from_slice(&self.entries);
+        Self { entries, ..*self }
+    }
 }
 
 impl Frames {
     pub(super) fn new(frames_max: u32) -> Self {
-        let empty = Frame {
-            entered: 0,
-            handle: 0,
-            len: 0,
-            next: NONE,
-            tag: 0,
-            colour: Colour::Green,
-            ecn: Ecn::NotCapable,
-            barrier: false,
-        };
         Self {
-            entries: vec![empty; frames_max as usize],
+            entries: Vec::with_capacity(frames_max as usize),
             free: NONE,
-            fresh: 0,
             used: 0,
+            frames_max,
         }
     }
 
     #[inline]
-    fn is_full(&self) -> bool {
-        self.used as usize == self.entries.len()
+    const fn is_full(&self) -> bool {
+        self.used == self.frames_max
     }
 
     #[inline(always)]
     fn take(&mut self, frame: Frame) -> u32 {
-        let at = if self.free == NONE {
-            self.fresh += 1;
-            self.fresh - 1
-        } else {
-            let at = self.free;
-            self.free = self.entries[at as usize].next;
-            at
-        };
-        self.entries[at as usize] = frame;
         self.used += 1;
-        at
+        let at = self.free;
+        if let Some(entry) = self.entries.get_mut(at as usize) {
+            self.free = entry.next;
+            *entry = frame;
+            return at;
+        }
+        self.entries.push(frame);
+        self.entries.len() as u32 - 1
     }
 
     #[inline]
@@ -212,7 +211,7 @@ impl TrafficManager {
         let Some(wheel) = &mut leaf.wheel else {
             return false;
         };
-        wheel.insert(&mut self.flows.records, flow);
+        wheel.insert(&mut self.flows, flow);
         wheel.first() == flow
     }
 
@@ -245,7 +244,7 @@ impl TrafficManager {
         } else {
             let cost = if aged { 0 } else { node.cost(len) };
             self.flows.records[flow as usize].head = next;
-            take_from_flow(leaf, &mut self.flows, flow, now, cost);
+            take_from_flow(leaf, &mut self.flows, &self.frames, flow, now, cost);
         }
         let mut ce = ecn == Ecn::Marked;
         if aged {
@@ -293,7 +292,7 @@ pub(super) struct Taken {
 
 /// A flow's head frame is gone: charges its bucket (`cost` zero charges nothing) and finds its next instant.
 #[inline(never)]
-fn take_from_flow(leaf: &mut Leaf, flows: &mut Flows, flow: u32, now: u64, cost: u32) {
+fn take_from_flow(leaf: &mut Leaf, flows: &mut Flows, frames: &Frames, flow: u32, now: u64, cost: u32) {
     let record = &mut flows.records[flow as usize];
     record.frames -= 1;
     if let (Some(rate), 1..) = (&leaf.flow_rate, cost) {
@@ -302,9 +301,9 @@ fn take_from_flow(leaf: &mut Leaf, flows: &mut Flows, flow: u32, now: u64, cost:
     let (emptied, ordinary) = (record.frames == 0, record.standing == Standing::Ordinary);
     record.at = flow_at(leaf, record, now);
     if let Some(wheel) = &mut leaf.wheel {
-        wheel.pop(&mut flows.records);
+        wheel.pop(flows, frames);
         if !emptied {
-            wheel.insert(&mut flows.records, flow);
+            wheel.insert(flows, flow);
         }
     }
     if emptied && ordinary {

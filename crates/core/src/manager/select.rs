@@ -169,6 +169,10 @@ impl TrafficManager {
             let (body, kind) = (node.body as usize, node.kind);
             let mut inner = &self.inners[body];
             if inner.waiting.earliest() <= now {
+                if let Some(child) = self.alone_due(inner, now) {
+                    slot = child;
+                    continue;
+                }
                 self.admit_arrivals(body, kind, now);
                 inner = &self.inners[body];
             }
@@ -185,6 +189,7 @@ impl TrafficManager {
             ready_below,
         } = self.take(slot, now);
         if aged {
+            self.join_path(slot, now);
             self.touch(slot, now);
         } else {
             self.departed(slot, ready_below, desc.len, now);
@@ -199,6 +204,29 @@ impl TrafficManager {
             Dequeue::Drop(desc, DropReason::Aged)
         } else {
             Dequeue::Frame(desc)
+        }
+    }
+
+    /// The only child that may be served now, where no child is in a round and one alone waits until now or less. It is
+    /// served from where it waits: [`Self::departed`] does what joining the round and leaving it again would do.
+    #[inline]
+    fn alone_due(&self, inner: &Inner, now: u64) -> Option<u32> {
+        if inner.g.children | inner.x.children > 0 || inner.waiting.second_earliest() <= now {
+            return None;
+        }
+        let (_, child) = inner.waiting.first()?;
+        (!self.nodes[child as usize].guaranteed()).then_some(child)
+    }
+
+    /// Nodes from a leaf up that were served from where they waited join their rounds.
+    #[cold]
+    fn join_path(&mut self, leaf: u32, now: u64) {
+        let mut slot = leaf;
+        while slot != ROOT {
+            if self.nodes[slot as usize].state == State::Waiting {
+                self.join(slot, now);
+            }
+            slot = self.nodes[slot as usize].parent;
         }
     }
 
@@ -251,31 +279,44 @@ impl TrafficManager {
             let inner = &mut self.inners[body];
             inner.frames_out += 1;
             inner.bytes_out += u64::from(len);
-            if state == State::InX {
-                if weighted {
-                    let mut deficit = deficit - i64::from(cost);
-                    if deficit <= 0 && ready <= now {
-                        deficit += quantum;
+            if state == State::InG {
+                self.departed_guaranteed(slot, len, ready, now);
+                slot = above;
+                below = self.inners[body].ready_below();
+                continue;
+            }
+            let waited = state == State::Waiting;
+            if weighted {
+                let mut deficit = deficit;
+                if waited && deficit <= 0 {
+                    // As if it had joined.
+                    deficit += quantum;
+                }
+                deficit -= i64::from(cost);
+                if deficit <= 0 && ready <= now {
+                    deficit += quantum;
+                    if !waited {
                         inner.x.head = next;
                     }
-                    self.nodes[slot as usize].deficit = deficit;
                 }
-                if ready <= now {
-                    // It stays in the round, so its parent is ready too.
-                    below = 0;
-                    slot = above;
-                    continue;
-                }
-                drop_from(
-                    &mut self.nodes,
-                    &mut inner.x,
-                    slot,
-                    if weighted { Kind::Weighted } else { Kind::Strict },
-                );
-                stand_by(&mut self.nodes, inner, slot, ready);
-            } else {
-                self.departed_guaranteed(slot, len, ready, now);
+                self.nodes[slot as usize].deficit = deficit;
             }
+            let kind = if weighted { Kind::Weighted } else { Kind::Strict };
+            if ready <= now {
+                if waited {
+                    inner.waiting.remove(&mut self.nodes, slot);
+                    self.nodes[slot as usize].state = State::InX;
+                    add(&mut self.nodes, &mut inner.x, slot, kind);
+                }
+                // It is in the round, so its parent is ready too.
+                below = 0;
+                slot = above;
+                continue;
+            }
+            if !waited {
+                drop_from(&mut self.nodes, &mut inner.x, slot, kind);
+            }
+            stand_by(&mut self.nodes, inner, slot, ready);
             slot = above;
             below = self.inners[body].ready_below();
         }

@@ -6,6 +6,7 @@ use super::event::Event;
 use super::flow::Carried;
 use super::flow_control::{CreditSender, PauseSender};
 use super::host::{Host, Jitter};
+use super::ledger::Ledger;
 use super::line::Line;
 use super::memory::Memory;
 use super::port::Credits;
@@ -82,6 +83,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: &RunOptions) -> Res
         carried: carried_by(scenario),
         routing,
         hops: Vec::new(),
+        ledger: Ledger::default(),
         collector,
         captured: Vec::new(),
     };

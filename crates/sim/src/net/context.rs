@@ -6,6 +6,7 @@ use super::event::Event;
 use super::event_builder::EventBuilding;
 use super::flow::{Carried, Flow, Hop};
 use super::frame::{Control, Frame, NIL};
+use super::ledger::Ledger;
 use super::line::Line;
 use super::messages::Pipe;
 use super::routing::Routing;
@@ -59,6 +60,7 @@ pub(crate) struct Context {
     pub(crate) carried: Vec<Carried>,
     pub(crate) routing: Routing,
     pub(crate) hops: Vec<Hop>,
+    pub(crate) ledger: Ledger,
     pub(crate) collector: Collector,
     pub(crate) captured: Vec<CaptureRecord>,
 }

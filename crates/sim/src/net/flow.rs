@@ -37,7 +37,7 @@ impl Meaning {
     }
 }
 
-/// One flow: two cache lines, of which the second is touched at deliveries alone.
+/// One flow: two cache lines. Making a frame touches the first alone, sending and delivering it the second.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
@@ -53,25 +53,75 @@ pub(crate) struct Flow {
     pub(crate) reply_bytes: u32,
     /// Results class (of priority 0 where `spread`).
     pub(crate) class: u16,
-    /// Bytes of a frame that are not payload.
-    pub(crate) overhead: u16,
-    pub(crate) meaning: Meaning,
+    /// Receivers.
+    pub(crate) leaves: u16,
+    /// `overhead` once more, for who makes frames.
+    pub(crate) made_overhead: u16,
     /// Frames have priorities of their own.
     pub(crate) spread: bool,
     /// Results classes go by priority.
     pub(crate) class_by_priority: bool,
     /// Priority code point where it is fixed.
     pub(crate) pcp: u8,
-    /// Receivers.
-    pub(crate) leaves: u16,
-    pub(crate) counters: FlowCounters,
+    pub(crate) offered: Offered,
+    pub(crate) delivered: Delivered,
+    /// Bytes of a frame that are not payload.
+    pub(crate) overhead: u16,
+    pub(crate) meaning: Meaning,
 }
 
-const _: () = assert!(size_of::<Flow>() <= 128);
+const _: () = assert!(std::mem::offset_of!(Flow, delivered) == 64 && size_of::<Flow>() == 128);
+
+/// What a flow's sender counted.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Offered {
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+    /// Frames lost: they end here.
+    pub(crate) dropped_frames: u64,
+}
+
+/// What a flow's receiver counted.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Delivered {
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+    pub(crate) latency_sum_ps: u64,
+    pub(crate) latency_min_ps: u64,
+    pub(crate) latency_max_ps: u64,
+}
+
+impl Delivered {
+    pub(crate) const NOTHING: Self = Self {
+        frames: 0,
+        bytes: 0,
+        latency_sum_ps: 0,
+        latency_min_ps: u64::MAX,
+        latency_max_ps: 0,
+    };
+}
+
+impl Flow {
+    /// What it counted, for the results.
+    pub(crate) const fn counters(&self) -> FlowCounters {
+        let (offered, delivered) = (&self.offered, &self.delivered);
+        FlowCounters {
+            offered_frames: offered.frames,
+            offered_bytes: offered.bytes,
+            delivered_frames: delivered.frames,
+            delivered_bytes: delivered.bytes,
+            dropped_frames: offered.dropped_frames,
+            latency_sum_ps: delivered.latency_sum_ps,
+            latency_min_ps: delivered.latency_min_ps,
+            latency_max_ps: delivered.latency_max_ps,
+        }
+    }
+}
 
 /// What one flow counted of frames generated after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
 pub struct FlowCounters {
     /// Frames generated.
     pub offered_frames: u64,
@@ -89,21 +139,6 @@ pub struct FlowCounters {
     pub latency_min_ps: u64,
     /// Largest latency from generation, picoseconds.
     pub latency_max_ps: u64,
-}
-
-impl Default for FlowCounters {
-    fn default() -> Self {
-        Self {
-            offered_frames: 0,
-            offered_bytes: 0,
-            delivered_frames: 0,
-            delivered_bytes: 0,
-            dropped_frames: 0,
-            latency_sum_ps: 0,
-            latency_min_ps: u64::MAX,
-            latency_max_ps: 0,
-        }
-    }
 }
 
 /// One transmitter on a path: half a cache line, so that a path of two is one.
@@ -241,10 +276,16 @@ impl Context {
     pub(crate) fn make_flow(&mut self, spec: &FlowSpec<'_>) -> Option<u32> {
         let hash = FlowId::of(&spec.key).hash();
         let (path, path_hops) = self.lay_path(spec.from, spec.to, hash, spec.spread)?;
+        if spec.meaning != Meaning::Sink {
+            for line in self.lines.iter_mut().filter(|line| spec.to.contains(&line.to.0)) {
+                line.only_sinks = false;
+            }
+        }
         let flow = self.flows.len() as u32;
         let classes = self.collector.classes.len();
         self.flows.push(Flow {
-            counters: FlowCounters::default(),
+            offered: Offered::default(),
+            delivered: Delivered::NOTHING,
             path,
             path_hops,
             leaves: u16::try_from(spec.to.len()).unwrap_or(u16::MAX),
@@ -252,6 +293,7 @@ impl Context {
             ends: [spec.from, spec.to.first().copied().unwrap_or(0)],
             class: spec.class,
             overhead: spec.overhead,
+            made_overhead: spec.overhead,
             meaning: spec.meaning,
             reply_bytes: spec.reply_bytes,
             spread: spec.spread,

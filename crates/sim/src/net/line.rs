@@ -66,7 +66,20 @@ pub(crate) struct LineCounters {
     pub(crate) frames: u64,
     pub(crate) bytes: u64,
     pub(crate) payload: u64,
+    /// Byte-picoseconds that its frames waited at its transmitter, for the mean.
+    pub(crate) backlog_area: u128,
     pub(crate) control_frames: u64,
+}
+
+impl LineCounters {
+    /// Counts a frame that goes on the wire after waiting for this long.
+    #[inline]
+    pub(crate) fn count(&mut self, len: u32, overhead: u16, waited_ps: u64) {
+        self.frames += 1;
+        self.bytes += u64::from(len);
+        self.payload += u64::from(len.saturating_sub(u32::from(overhead)));
+        self.backlog_area += u128::from(len) * u128::from(waited_ps);
+    }
 }
 
 /// One direction of a cable. What every frame touches is the first two cache lines.
@@ -77,6 +90,8 @@ pub(crate) struct Line {
     taken_len: u32,
     /// Captured or down: what is sent is looked at.
     pub(crate) watched: bool,
+    /// The host at the far end answers nothing.
+    pub(crate) only_sinks: bool,
     /// Picoseconds that it takes of its transmitter, gap included.
     taken_ps: u64,
     /// Picoseconds until its last bit is out.
@@ -121,6 +136,7 @@ impl Line {
             direct: None,
             notice: Notice::LastBit,
             watched: false,
+            only_sinks: true,
             capture: false,
             down: false,
             lost: 0,

@@ -26,6 +26,7 @@ mod flow_control;
 pub(crate) mod frame;
 mod gates;
 mod host;
+mod ledger;
 pub(crate) mod line;
 mod memory;
 pub(crate) mod messages;

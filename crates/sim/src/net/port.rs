@@ -7,8 +7,6 @@ use super::frame::NIL;
 pub(crate) struct PortCounters {
     /// Bytes waiting at most.
     pub(crate) backlog_bytes_max: u64,
-    /// Byte-picoseconds of waiting, for the mean.
-    pub(crate) backlog_area: u128,
     pub(crate) pause_frames_sent: u64,
     pub(crate) pause_frames_received: u64,
     /// Picoseconds in which the wire was free and every frame that waited was shut in by a gate.

@@ -95,7 +95,7 @@ fn lost_on(ctx: &Context, link: u32) -> u64 {
 fn bytes_of(ctx: &Context, flow: u32) -> u64 {
     ctx.flows
         .get(flow as usize)
-        .map_or(0, |f| f.counters.delivered_bytes)
+        .map_or(0, |f| f.delivered.bytes)
 }
 
 /// The policy of a line's transmitter.
@@ -310,6 +310,7 @@ impl Schedule {
     /// Loses what is on a link and all that comes after.
     fn take_down(&mut self, nodes: &mut [Node], ctx: &mut Context, link: u32, cut: usize) {
         let flows = ctx.flows_over(link);
+        ctx.settle();
         let cut = &mut self.cuts[cut];
         cut.flows = flows
             .iter()
@@ -341,6 +342,7 @@ impl Schedule {
 
     /// Looks at what the flows of a cut have delivered.
     fn look(&mut self, ctx: &mut Context, cut: usize, step: u32) {
+        ctx.settle();
         let cut = &mut self.cuts[cut];
         let mut sum = 0;
         for (flow, before, back) in &mut cut.flows {

@@ -59,6 +59,9 @@ impl Sending {
         if self.blocks_above.is_some() {
             self.begins = self.source.between_bursts();
         }
+        if self.source.repeat() {
+            return;
+        }
         self.source.draw(&mut self.next);
         let known = self.next.as_ref().and_then(|e| self.flows.get(e.flow as usize));
         self.next_flow = known.copied().unwrap_or(NIL);
@@ -137,6 +140,7 @@ impl Host {
             if let Some(entry) = sending.flows.get_mut(emission.flow as usize) {
                 *entry = made;
             }
+            sending.next_flow = made;
             made
         } else {
             known

@@ -274,6 +274,7 @@ impl Simulation<'_> {
     /// Closes what is open at the end.
     fn finish(&mut self) {
         let ctx = &mut self.ctx;
+        ctx.settle();
         for node in &mut self.nodes {
             match node {
                 Node::Host(host) => host.transmitter.finish(ctx.now),

@@ -13,6 +13,7 @@ use super::event::Event;
 use super::fifo::Fifo;
 use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, Frame, NIL, WIRE_OVERHEAD};
 use super::gates::Gates;
+use super::ledger::Sent;
 use super::line;
 use super::port::{Credits, Departure, PortCounters};
 use super::selection::{Next, Selection};
@@ -469,6 +470,20 @@ impl Transmitter {
         let last_bit_in = last_bit_out + line.delay_ps();
         let (direct, watched) = (line.direct, line.watched);
         ctx.collector.packet_hops += 1;
+        if let Some(stack_ps) = direct
+            && line.only_sinks
+            && self.source
+            && !watched
+            && self.credits.is_none()
+        {
+            ctx.count_later(Sent {
+                handle,
+                line: self.line,
+                at: now,
+                arrival: last_bit_in + stack_ps,
+            });
+            return;
+        }
         let Some(frame) = ctx.frames.get_mut(handle) else {
             self.departure = Departure::nothing(last_bit_out);
             return;
@@ -490,7 +505,12 @@ impl Transmitter {
             frame.ecn = Ecn::Marked;
         }
         let (queued, tag, flow_index) = (frame.queued, frame.tag, frame.flow);
-        frame.hop = ctx.hops[frame.hop as usize].next;
+        let flow = &ctx.flows[frame.flow as usize];
+        let meaning = flow.meaning;
+        // A frame that ends here needs no next hop: the look would wait for memory.
+        if direct.is_none() || meaning != Meaning::Sink || watched || self.credits.is_some() {
+            frame.hop = ctx.hops[frame.hop as usize].next;
+        }
         frame.chain = NIL;
         frame.charged = 0;
         let mut spent = None;
@@ -498,14 +518,9 @@ impl Transmitter {
             let output = ctx.hops.get(frame.hop as usize).map_or(0, |h| h.port as u8);
             spent = credits.spend(output, len).then_some(output);
         }
-        let flow = &ctx.flows[frame.flow as usize];
-        let meaning = flow.meaning;
         if now >= ctx.warmup {
-            line.counters.frames += 1;
-            line.counters.bytes += u64::from(len);
-            line.counters.payload += u64::from(len.saturating_sub(u32::from(flow.overhead)));
-            self.counters.backlog_area +=
-                u128::from(len) * u128::from(now.saturating_sub(queued.max(ctx.warmup)));
+            let waited = now.saturating_sub(queued.max(ctx.warmup));
+            line.counters.count(len, flow.overhead, waited);
         }
         if watched && self.watched(ctx, handle, len) {
             return;

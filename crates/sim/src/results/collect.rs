@@ -257,9 +257,9 @@ impl Collector {
     #[inline]
     pub(crate) fn offer(&mut self, flow: &mut Flow, class: u16, len: u32) {
         let (leaves, bytes) = (u64::from(flow.leaves), u64::from(len));
-        let payload = u64::from(len.saturating_sub(u32::from(flow.overhead)));
-        flow.counters.offered_frames += leaves;
-        flow.counters.offered_bytes += leaves * bytes;
+        let payload = u64::from(len.saturating_sub(u32::from(flow.made_overhead)));
+        flow.offered.frames += leaves;
+        flow.offered.bytes += leaves * bytes;
         self.classes[usize::from(class)]
             .offered
             .add(leaves, bytes, payload);
@@ -300,9 +300,9 @@ impl Collector {
                 class.from_nic.record(at.saturating_sub(frame.nic_entry));
             }
         }
-        let counters = &mut flow.counters;
-        counters.delivered_frames += 1;
-        counters.delivered_bytes += bytes;
+        let counters = &mut flow.delivered;
+        counters.frames += 1;
+        counters.bytes += bytes;
         counters.latency_sum_ps = counters.latency_sum_ps.saturating_add(latency);
         counters.latency_min_ps = counters.latency_min_ps.min(latency);
         counters.latency_max_ps = counters.latency_max_ps.max(latency);
@@ -356,7 +356,7 @@ impl Collector {
         let Some(flow) = flows.get_mut(frame.flow as usize) else {
             return;
         };
-        flow.counters.dropped_frames += leaves;
+        flow.offered.dropped_frames += leaves;
         let payload = u64::from(frame.len.saturating_sub(u32::from(flow.overhead)));
         if let Some(class) = self.classes.get_mut(usize::from(frame.class)) {
             class.dropped.add(leaves, u64::from(frame.len), payload);

@@ -277,7 +277,6 @@ impl Outcome {
                 port.pause_frames_received = counters.pause_frames_received;
                 port.lost_to_pause_ps = counters.lost_to_pause_ps;
                 port.backlog_bytes_max = counters.backlog_bytes_max;
-                port.backlog_area = counters.backlog_area;
                 port.paused_ps = paused(
                     scenario,
                     transmitter.line,
@@ -376,7 +375,7 @@ impl Outcome {
                 key,
                 workload,
                 class: flow.class,
-                counters: flow.counters,
+                counters: flow.counters(),
                 latency: histograms.next(),
                 jitter: jitters.next(),
             });
@@ -481,7 +480,7 @@ impl PortResult {
             paused_ps: Vec::new(),
             lost_to_pause_ps: 0,
             backlog_bytes_max: 0,
-            backlog_area: 0,
+            backlog_area: counters.backlog_area,
             queues: Vec::new(),
         }
     }

@@ -85,6 +85,10 @@ impl ConstantRate {
         let order = match frame {
             FrameBytes::Constant(_) => {
                 flows.sort_unstable_by_key(|flow| (flow.phase, flow.to.1));
+                // Numbered by their turn, so that whoever keeps something of each flow walks through it in order.
+                for (number, flow) in (0_u32..).zip(&mut flows) {
+                    flow.to.1 = number;
+                }
                 Order::Cycle {
                     flows,
                     next: 0,
@@ -115,6 +119,14 @@ impl ConstantRate {
             left: burst,
             order,
         })
+    }
+
+    /// True where the next frame is the last one over again, but for the end of a burst: then there is no need to ask.
+    #[inline]
+    pub(super) const fn repeat(&mut self) -> bool {
+        let again = self.left < self.burst && self.left > 1 && matches!(self.order, Order::Cycle { .. });
+        self.left -= again as u32;
+        again
     }
 
     #[inline]

@@ -260,6 +260,15 @@ impl Source {
 }
 
 impl Source {
+    /// True where the next emission is the last one over again; it then counts as drawn.
+    #[inline]
+    pub(crate) const fn repeat(&mut self) -> bool {
+        match (&mut self.kind, self.pcp) {
+            (Kind::ConstantRate(kind), Pcp::Fixed(_)) => kind.repeat(),
+            _ => false,
+        }
+    }
+
     /// Puts the next emission into `into`; none where there is no more. Its parts are written one by one where they
     /// are to be: a copy of the whole right behind them would wait for each.
     #[inline]
