@@ -2,8 +2,8 @@
 //!
 //! A fenced block's first word is its language, the second says what it is:
 //!
-//! * `toml policy` and `toml scenario`: a whole file, checked without a finding of weight; a third word names the file, for
-//!   the commands after it;
+//! * `toml policy`, `toml scenario` and `toml device`: a whole file, checked without a finding of weight; a third word
+//!   names the file, for the commands after it; `toml wrong`: a file that has to be refused;
 //! * `console`: commands after `$ `, run in a folder with the repository's policies, scenarios and devices, and what
 //!   they print; a line `...` stands for any lines;
 //! * `sh`: commands that are run without looking at what they print. Reproductions take minutes: of those it is tried
@@ -240,13 +240,17 @@ fn tried(page: &str, text: &str) -> String {
     for (number, block) in blocks(text).into_iter().enumerate() {
         let kind: Vec<&str> = block.words.iter().map(String::as_str).collect();
         match kind.as_slice() {
-            ["toml", "policy" | "scenario", name @ ..] => {
+            [
+                "toml",
+                what @ ("policy" | "scenario" | "device" | "wrong"),
+                name @ ..,
+            ] => {
                 let name = name
                     .first()
                     .map_or_else(|| format!("block-{number}.toml"), |n| (*n).to_owned());
                 fs::write(folder.join(&name), block.lines.join("\n") + "\n").expect("it can be written");
                 let (said, well) = clearway(&folder, &format!("clearway check --strict {name}"));
-                assert!(well, "{page}:{}: {said}", block.first);
+                assert_eq!(well, *what != "wrong", "{page}:{}: {said}", block.first);
             }
             ["console"] => {
                 let should = console(page, &folder, &block);
