@@ -4,6 +4,7 @@
 //! * [`backplane`]: the experiment of the backplane talk;
 //! * [`mod@bounds`]: worst-case delay and backlog of a scenario, by network calculus;
 //! * [`cores`]: independent pieces of work on all cores, results in order;
+//! * [`event_builder`]: the experiment of the event builder talk;
 //! * [`headers`]: the bytes that a simulated frame would begin with;
 //! * [`run`]: a scenario with several seeds;
 //! * [`seeds`]: rows of several seeds brought together;
