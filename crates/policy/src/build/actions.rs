@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::reader::{At, NamedEntry, Percent};
 use crate::scenario::{Action, NodeRef, Scheduled, Workload};
 use crate::syntax::action::{ActionText, MoveText, RateChange};
-use crate::syntax::policy::ClassText;
+use crate::syntax::policy::{Burst, ClassText, RateOrPercent};
 use crate::syntax::scenario::ScenarioText;
 use clearway_core::Duration;
 use clearway_core::plan::NodeKind;
@@ -130,7 +130,7 @@ impl<'a> Actions<'a> {
         let &first = target.compiled.first()?;
         let node = class_of(&registry.out[first], class, false, findings)?;
         match (&text.rate, &text.share, &text.weight) {
-            (Some(rate), ..) => rates(&target, node, rate, text, &hosts, registry, findings),
+            (Some(rate), ..) => self.rates(&target, node, rate, text, &hosts, registry, findings),
             (_, share, weight) => {
                 let policy = &registry.sources[target.source];
                 let compiled = &registry.out[first];
@@ -246,6 +246,81 @@ impl<'a> Actions<'a> {
             hosts: hosts.to_vec(),
         };
         Some(target.compiled.iter().map(action).collect())
+    }
+
+    /// A new limit for each compiled form of the policy.
+    fn rates(
+        &self,
+        target: &Target,
+        node: usize,
+        rate: &At<RateChange>,
+        text: &ActionText,
+        hosts: &[usize],
+        registry: &Registry<'_>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<Vec<Action>> {
+        let mut actions = Vec::new();
+        for &policy in &target.compiled {
+            let compiled = &registry.out[policy];
+            let shape = match rate.value {
+                RateChange::None => {
+                    if let Some(burst) = &text.burst {
+                        let finding = burst.error("unused-key", "a bucket without a rate does nothing");
+                        findings.push(finding.expecting("nothing: leave it out"));
+                    }
+                    None
+                }
+                RateChange::Rate(value) => {
+                    let lines = self.line_rates(policy, hosts);
+                    let relative = matches!(value, RateOrPercent::Percent(_))
+                        || matches!(text.burst.as_ref().map(|b| b.value), Some(Burst::Time(_)));
+                    if relative && lines.len() > 1 {
+                        let finding = rate.error("range", "the policy is used on lines of different rates");
+                        findings
+                            .push(finding.expecting("a rate in bit/s, or `hosts` whose lines have one rate"));
+                        return None;
+                    }
+                    let line = lines.first().copied().unwrap_or(0);
+                    let mut compiler = Compiler::new(line);
+                    compiler.plan.frame_bytes_max = compiled.plan.frame_bytes_max;
+                    let value = At {
+                        value,
+                        place: rate.place.clone(),
+                    };
+                    let accounting = compiled.plan.nodes[node].accounting;
+                    let shape = compiler.bit_shape(Some(&value), text.burst.as_ref(), accounting);
+                    if !compiler.findings.is_empty() {
+                        findings.append(&mut compiler.findings);
+                        return None;
+                    }
+                    shape
+                }
+            };
+            actions.push(Action::Rate {
+                policy,
+                node,
+                rate: shape,
+                hosts: hosts.to_vec(),
+            });
+        }
+        Some(actions)
+    }
+
+    /// Rates of the lines that the policy's ports send on, those of the hosts named alone where there are any.
+    fn line_rates(&self, policy: usize, hosts: &[usize]) -> BTreeSet<u64> {
+        let mut rates = BTreeSet::new();
+        for link in &self.network.links {
+            for end in &link.ends {
+                let (own, named) = match end.node {
+                    NodeRef::Host(h) => (self.network.hosts[h].nic.policy, hosts.contains(&h)),
+                    NodeRef::Switch(s) => (self.network.switches[s].policy, false),
+                };
+                if end.policy.or(own) == Some(policy) && (hosts.is_empty() || named) {
+                    rates.insert(link.rate_bps);
+                }
+            }
+        }
+        rates
     }
 }
 
@@ -456,52 +531,4 @@ fn shared_out(
         findings.push(finding.expecting("shares with fewer digits"));
     }
     weights
-}
-
-/// A new limit for each compiled form of the policy.
-fn rates(
-    target: &Target,
-    node: usize,
-    rate: &At<RateChange>,
-    text: &ActionText,
-    hosts: &[usize],
-    registry: &Registry<'_>,
-    findings: &mut Vec<Diagnostic>,
-) -> Option<Vec<Action>> {
-    let mut actions = Vec::new();
-    for &policy in &target.compiled {
-        let compiled = &registry.out[policy];
-        let shape = match rate.value {
-            RateChange::None => {
-                if let Some(burst) = &text.burst {
-                    let finding = burst.error("unused-key", "a bucket without a rate does nothing");
-                    findings.push(finding.expecting("nothing: leave it out"));
-                }
-                None
-            }
-            RateChange::Rate(value) => {
-                let line = registry.compiled_from.get(policy).map_or(0, |c| c.1);
-                let mut compiler = Compiler::new(line);
-                compiler.plan.frame_bytes_max = compiled.plan.frame_bytes_max;
-                let value = At {
-                    value,
-                    place: rate.place.clone(),
-                };
-                let accounting = compiled.plan.nodes[node].accounting;
-                let shape = compiler.bit_shape(Some(&value), text.burst.as_ref(), accounting);
-                if !compiler.findings.is_empty() {
-                    findings.append(&mut compiler.findings);
-                    return None;
-                }
-                shape
-            }
-        };
-        actions.push(Action::Rate {
-            policy,
-            node,
-            rate: shape,
-            hosts: hosts.to_vec(),
-        });
-    }
-    Some(actions)
 }
