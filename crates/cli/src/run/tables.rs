@@ -57,6 +57,15 @@ const EVENTS: [Column; 6] = [
     ("event_latency", "p99", "p99"),
     ("event_latency", "max", "max"),
 ];
+const FLOWS: [Column; 7] = [
+    ("jitter", "mean", "mean jitter"),
+    ("jitter", "p99", "p99"),
+    ("jitter", "max", "max"),
+    ("delay_variation", "mean", "mean delay variation"),
+    ("delay_variation", "p99", "p99"),
+    ("delay_variation", "max", "max"),
+    ("frames_reordered", "sum", "reordered"),
+];
 const PROCESSORS: [Column; 6] = [
     ("cpu_useful", "mean", "useful"),
     ("cpu_taken", "mean", "taken"),
@@ -97,6 +106,7 @@ pub(super) fn of(finished: &Finished<'_>) -> Vec<Table> {
         classes.note(format!("no worst case of {class}: {reason}"));
     }
     let mut tables = vec![classes];
+    tables.push(table("Jitter over the flows of a class", &rows, "class", &FLOWS));
     tables.push(table("Workloads", &rows, "workload", &CALLS));
     tables.push(table("Messages", &rows, "workload", &MESSAGES));
     tables.push(table("Storage", &rows, "workload", &STORAGE));

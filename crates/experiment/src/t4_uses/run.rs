@@ -202,7 +202,7 @@ impl Streams {
 }
 
 /// One run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Run {
     /// Simulated seconds that were measured.
     pub(super) seconds: f64,
@@ -391,7 +391,7 @@ impl Uses<'_> {
             text: file.text,
             options: RunOptions::default(),
         };
-        let runs = runner.run(self.context, &cases, |case, _, outcome| {
+        let runs = runner.run_kept(self.context, &cases, name, |case, _, outcome| {
             Run::of(name, case, outcome)
         })?;
         let seen = cases.iter().zip(runs).map(|(case, runs)| Seen {

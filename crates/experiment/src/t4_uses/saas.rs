@@ -67,7 +67,7 @@ const TROUBLES: [Trouble; 4] = [
     },
     Trouble {
         name: "bronze floods",
-        sets: &["workload.bronze-flood.start=0s"],
+        sets: &["workload.bronze-flood.stop=120ms"],
         busy: [true; 4],
     },
     Trouble {
