@@ -10,6 +10,7 @@ mod choice;
 mod plans;
 
 use choice::{Choice, Seeded};
+use clearway_core::cbq::{Cbq, CbqClass, CbqLeaf, CbqPlan, TokenBucket};
 use clearway_core::plan::{
     Accounting, BitShape, FlowShape, NodeKind, NodePlan, Plan, QueueMode, QueuePlan, Rule, RuleMatch,
 };
@@ -149,6 +150,84 @@ fn bytes_with_flows(flows: u32) -> usize {
     change.bytes_allocated - change.bytes_deallocated
 }
 
+/// A link with three classes, one of them behind a token bucket.
+fn cbq_plan() -> CbqPlan {
+    let class = |parent, rate_bps| CbqClass {
+        parent,
+        rate_bps,
+        priority: 0,
+        weight: rate_bps,
+        allot_bytes: 1_514,
+        accounting: Accounting::default(),
+        packet_bytes: 1_000,
+        ewma: 5,
+        maxburst: 20,
+        minburst: 2,
+        minidle: None,
+        bounded: rate_bps < 100_000_000,
+        isolated: false,
+        leaf: parent.map(|_| CbqLeaf {
+            bytes_max: 100_000,
+            frames_max: 60,
+            gate: 0,
+            bucket: (rate_bps > 400_000_000).then_some(TokenBucket {
+                rate_bps,
+                burst_bytes: 3_000,
+            }),
+        }),
+    };
+    let rates = [50_000_000, 300_000_000, 500_000_000];
+    let leaves = rates.map(|rate| class(Some(0), rate));
+    CbqPlan {
+        classes: std::iter::once(class(None, 1_000_000_000))
+            .chain(leaves)
+            .collect(),
+        rules: (0..3)
+            .map(|n| Rule {
+                matches: RuleMatch {
+                    pcp: Some(if n == 2 { 0xFF } else { 1 << n }),
+                    ..RuleMatch::default()
+                },
+                queue: n + 1,
+            })
+            .collect(),
+        frames_max: 128,
+        frame_bytes_max: 1_522,
+        tick: Duration::from_ms(10),
+        resolution: Duration::from_us(1),
+    }
+}
+
+/// Allocations of random calls of class-based queueing, and the frames that left.
+fn allocations_of_cbq() -> (usize, u32) {
+    let c = &mut Seeded(1);
+    let mut cbq = Cbq::new(&cbq_plan()).expect("valid");
+    let (mut total, mut now, mut left) = (0, 0, 0);
+    for frame in 0..20_000 {
+        now += c.below(20_000_000);
+        let (at, len) = (Instant::from_ps(now), 64 + c.below(1_400) as u32);
+        let key = FlowKey {
+            pcp: c.below(8) as u8,
+            tagged: true,
+            ..FlowKey::default()
+        };
+        let target = counted(&mut total, || cbq.classify(at, &key)).expect("every frame has a rule");
+        let _ = counted(&mut total, || {
+            cbq.enqueue(at, target, FrameHandle(frame), len, Ecn::NotCapable)
+        });
+        if c.percent(2) {
+            counted(&mut total, || {
+                cbq.pause(at, GateSet::ALL, Instant::from_ps(now + 50_000_000))
+            });
+        }
+        left += u32::from(matches!(
+            counted(&mut total, || cbq.dequeue(at)),
+            Dequeue::Frame(_)
+        ));
+    }
+    (total, left)
+}
+
 #[test]
 fn nothing_allocates_after_construction_and_an_idle_flow_is_small() {
     let mut frames = 0;
@@ -158,6 +237,10 @@ fn nothing_allocates_after_construction_and_an_idle_flow_is_small() {
         frames += left;
     }
     assert!(frames > 10_000, "only {frames} frames passed");
+
+    let (allocations, left) = allocations_of_cbq();
+    assert_eq!(allocations, 0, "class-based queueing");
+    assert!(left > 2_000, "only {left} frames passed");
 
     let flows = 50_000;
     let per_flow = (bytes_with_flows(flows) - bytes_with_flows(1)) as f64 / f64::from(flows - 1);

@@ -106,8 +106,12 @@ mod tests {
             let path = format!("{}/../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
             let loaded = clearway_policy::load(std::path::Path::new(&path), &[]).expect("it loads");
             let found = clearway_policy::lint(&loaded);
+            // How long the longest turn is, is told and no fault.
+            let faults = found
+                .iter()
+                .filter(|d| d.severity != clearway_policy::Severity::Info);
             assert!(
-                loaded.warnings.is_empty() && found.is_empty(),
+                loaded.warnings.is_empty() && faults.count() == 0,
                 "{name}: {found:?}"
             );
         }
