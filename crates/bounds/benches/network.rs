@@ -1,6 +1,9 @@
 //! The bounds of a plan of 64 classes over four hops: what a page that asks for them after every change would wait.
 //! Run with `cargo bench -p clearway-bounds`.
 
+// The macro below makes public functions without documentation.
+#![allow(missing_docs)]
+
 use clearway_bounds::{Arrival, Bucket, Flow, Hop, Line, Network, wire};
 use clearway_core::plan::{Accounting, BitShape, NodeKind, NodePlan, Plan, QueueMode, QueuePlan};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -44,7 +47,7 @@ fn plan() -> Plan {
             if class % 4 == 3 {
                 leaf.rate = Some(BitShape {
                     rate_bps: GBIT,
-                    burst_bytes: 8 * 1_542,
+                    burst_bytes: 128 * 1_542,
                 });
             }
             nodes.push(leaf);

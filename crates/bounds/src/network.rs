@@ -346,8 +346,11 @@ impl Network<'_> {
                 .zip(self.least_ps(flow))
                 .map(|(ends, least_ps)| {
                     let worst = |which: usize| {
-                        ends.iter()
-                            .fold(Ok(0), |sum, &hop| later(&sum, &late[hop][which]))
+                        let mut worst = Ok(0);
+                        for &hop in ends {
+                            worst = later(&worst, &late[hop][which]);
+                        }
+                        worst
                     };
                     let sum = worst(0);
                     FlowBound {

@@ -209,7 +209,11 @@ fn replies(bounds: &NetworkBounds, sent: &[Sent], request: usize, reply: &Sent) 
 fn results(scenario: &Scenario, graph: &Graph, sent: &[Sent], bounds: &NetworkBounds) -> ScenarioBounds {
     let mut found = ScenarioBounds::default();
     for (sent, ends) in sent.iter().zip(&bounds.flows) {
-        for (&to, end) in sent.receivers.iter().zip(ends) {
+        for ((&to, end), way) in sent.receivers.iter().zip(ends).zip(&sent.flow.ends) {
+            // No class of some port on the way takes its frames: none arrives.
+            if way.is_empty() {
+                continue;
+            }
             let whole = |network: &Result<u64, Unbounded>, from_start: bool| -> Bound {
                 let stacks = if from_start {
                     sent.stack_ps(scenario, to)?
