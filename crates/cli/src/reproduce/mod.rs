@@ -31,6 +31,8 @@ struct Due<'a> {
     experiment: &'a dyn Experiment,
     seeds: u32,
     shelf: Option<Shelf>,
+    /// Its findings stand there.
+    kept: bool,
     /// Seconds that it will take, where that is known.
     expected: Option<f64>,
 }
@@ -100,6 +102,7 @@ fn due<'a>(chosen: &[&'a dyn Experiment], arguments: &Reproduce, cache: Option<&
             experiment: *experiment,
             seeds,
             expected: if kept { Some(0.0) } else { last() },
+            kept,
             shelf,
         }
     };
@@ -138,10 +141,10 @@ fn list(all: &[Due<'_>]) -> Result<(), Failure> {
         let experiment = due.experiment;
         let file = reproduce::read(experiment.name(), experiment.data()).map_err(Failure::Usage)?;
         let runs = due.shelf.as_ref().map_or(0, Shelf::runs);
-        let kept = match (due.expected, runs) {
-            (Some(0.0), _) => "finished".to_owned(),
-            (_, 0) => "-".to_owned(),
-            (_, runs) => format!("{runs} runs"),
+        let kept = match (due.kept, runs) {
+            (true, _) => "finished".to_owned(),
+            (false, 0) => "-".to_owned(),
+            (false, runs) => format!("{runs} runs"),
         };
         table.push([
             Cell::text(experiment.name()),

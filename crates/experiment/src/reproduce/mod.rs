@@ -18,6 +18,7 @@ pub use runner::{Case, Context, Progress, Runner};
 use clearway_metrics::{Comparison, Role, Summary, Verdict};
 use clearway_report::{Figure, Parameter, Table};
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::Ordering;
 
 /// One experiment of the documents.
 pub trait Experiment: Sync {
@@ -156,9 +157,9 @@ pub fn reproduce(experiment: &dyn Experiment, context: &Context<'_>) -> Result<R
     let name = kept_name(experiment, context.seeds);
     let earlier = kept::find(context.store, &name);
     let kept = earlier.is_some();
-    let findings: Findings = match earlier {
+    let findings = match earlier {
         Some(findings) => findings,
-        None => experiment.run(context)?,
+        None => run(experiment, context)?,
     };
     if !kept && !findings.stopped {
         kept::keep(context.store, &name, &findings);
@@ -209,6 +210,19 @@ pub fn reproduce(experiment: &dyn Experiment, context: &Context<'_>) -> Result<R
         rows: findings.rows,
         stopped: findings.stopped,
         kept,
+    })
+}
+
+/// Runs an experiment. Whatever it makes of a stop: it counts as stopped, so that nothing unfinished is kept, and what it
+/// could not find any more is no error.
+fn run(experiment: &dyn Experiment, context: &Context<'_>) -> Result<Findings, String> {
+    let found = experiment.run(context);
+    if !context.stop.load(Ordering::Relaxed) {
+        return found;
+    }
+    Ok(Findings {
+        stopped: true,
+        ..found.unwrap_or_default()
     })
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 const SCENARIO: &str = r#"
 name = "two-hosts"
@@ -139,7 +139,6 @@ impl Experiment for Small {
                 tables: vec![table],
                 ..Section::default()
             }],
-            stopped: context.stop.load(Ordering::Relaxed),
             ..Findings::default()
         })
     }
@@ -246,6 +245,29 @@ fn another_wish_has_another_name() {
         runner("x").kept_name(&Case::new("a", ["duration=2ms"]), 1, "rows", "T"),
     ] {
         assert_ne!(other, name);
+    }
+}
+
+#[test]
+fn every_experiment_can_be_stopped_before_anything_is_done() {
+    let stop = AtomicBool::new(true);
+    for experiment in experiments() {
+        let store = Memory::default();
+        let context = Context {
+            seeds: 2,
+            threads: 2,
+            stop: &stop,
+            progress: &|_| {},
+            store: Some(&store),
+        };
+        let reproduced =
+            reproduce(experiment, &context).unwrap_or_else(|e| panic!("{}: {e}", experiment.name()));
+        assert!(reproduced.stopped, "{}", experiment.name());
+        assert!(
+            store.entries.lock().expect("whole").is_empty(),
+            "{}",
+            experiment.name()
+        );
     }
 }
 
