@@ -120,6 +120,44 @@ fn tables(outcome: &Outcome) -> String {
 
     let ports = &outcome.ports;
     let total = |of: fn(&clearway_sim::results::PortResult) -> u64| ports.iter().map(of).sum::<u64>();
+    let heading = ["storage", "operations", "copies sent"];
+    let mut lines = vec![[heading.as_slice(), &latency].concat().join("\t")];
+    for storage in &outcome.storage {
+        let o = &storage.all;
+        let head = [
+            storage.workload.clone(),
+            o.completed().to_string(),
+            o.remote_copies.to_string(),
+        ];
+        let all = [head.as_slice(), &times(&o.writes)];
+        lines.push(all.concat().join("\t"));
+    }
+    align(&mut text, &lines);
+
+    let heading = ["events", "triggered", "built", "fragments", "incomplete"];
+    let mut lines = vec![[heading.as_slice(), &latency].concat().join("\t")];
+    for result in &outcome.events {
+        let e = &result.events;
+        let counts = [e.triggered, e.built, e.fragments, e.incomplete].map(|n| n.to_string());
+        let name = std::slice::from_ref(&result.workload);
+        lines.push([name, counts.as_slice(), &times(&e.latency)].concat().join("\t"));
+    }
+    align(&mut text, &lines);
+
+    let mut lines = vec!["action\tat us\tports\tflows\tflows moved\tframes lost".to_owned()];
+    for action in &outcome.actions {
+        lines.push(format!(
+            "{}\t{}\t{}\t{}\t{}\t{}",
+            action.name,
+            micros(Some(action.at_ps as f64)),
+            action.ports,
+            action.flows,
+            action.flows_moved,
+            action.frames_lost
+        ));
+    }
+    align(&mut text, &lines);
+
     let lines = [
         "all ports\tframes\tL2 bytes\tcontrol frames\tlost to pause us\tdeepest B".to_owned(),
         format!(
