@@ -84,10 +84,15 @@ impl Point {
             Spacing::Even => "even",
             Spacing::Poisson => "poisson",
         };
-        for (workload, share) in [
-            ("load", 1.0 - 1.0 / ANSWERED_EVERY),
-            ("probes", 1.0 / ANSWERED_EVERY),
-        ] {
+        let probes = match self.spacing {
+            // Two even streams would meet at the same place each time: one, and its way there.
+            Spacing::Even => {
+                sets.push("workload.probes.stop=1ps".to_owned());
+                0.0
+            }
+            Spacing::Poisson => 1.0 / ANSWERED_EVERY,
+        };
+        for (workload, share) in [("load", 1.0 - probes), ("probes", 1.0 / ANSWERED_EVERY)] {
             let key = format!("workload.{workload}.messages");
             sets.push(format!("{key}.rate={:.0}frame/s", self.rate * share));
             sets.push(format!("{key}.transport={}", self.transport));
@@ -102,14 +107,18 @@ impl Point {
 /// One run.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// Round trips of answered messages, picoseconds.
-    round_trips: Histogram,
+    /// Times that are compared, picoseconds.
+    times: Histogram,
+    /// What one of them is of half a round trip: one way, or the whole round trip.
+    part: f64,
     /// Messages a second that arrived.
     pub(super) arrived: f64,
     /// Messages a second that were sent.
     offered: f64,
     /// Messages lost.
     pub(super) lost: u64,
+    /// Frames lost, those that TCP sent again among them.
+    pub(super) dropped: u64,
     /// Useful share of the client's and the server's processor.
     pub(super) useful: [f64; 2],
     pub(super) seconds: f64,
@@ -119,22 +128,26 @@ pub(super) struct Run {
 impl Run {
     fn of(case: &Case, outcome: &Outcome) -> Self {
         let seconds = outcome.measured().as_ps() as f64 * 1e-12;
-        let mut round_trips = Histogram::default();
+        let (mut round_trips, mut one_way) = (Histogram::default(), Histogram::default());
         let (mut window, mut posted, mut lost) = (0, 0, 0);
         for result in &outcome.messages {
             let m = &result.messages;
             round_trips.merge(&m.round_trips);
+            one_way.merge(&m.one_way);
             (window, posted, lost) = (window + m.window, posted + m.posted, lost + m.lost);
         }
         let useful = |host: usize| {
             let cpu = outcome.hosts.get(host).and_then(|h| h.cpus.first());
             cpu.map_or(0.0, |c| c.useful(outcome.measured()))
         };
+        let answered = round_trips.count() > 0;
         Self {
-            round_trips,
+            times: if answered { round_trips } else { one_way },
+            part: if answered { 0.5e-12 } else { 1e-12 },
             arrived: window as f64 / seconds,
             offered: posted as f64 / seconds,
             lost,
+            dropped: outcome.classes.iter().map(|c| c.counters.dropped.frames).sum(),
             useful: [useful(0), useful(1)],
             seconds,
             rows: outcome.rows(&case.name),
@@ -143,17 +156,15 @@ impl Run {
 
     /// Mean of half the round trip, seconds.
     pub(super) fn mean(&self) -> Option<f64> {
-        self.round_trips.mean().map(|ps| ps * 0.5e-12)
+        self.times.mean().map(|ps| ps * self.part)
     }
     /// A quantile of half the round trip, seconds.
     pub(super) fn quantile(&self, q: f64) -> Option<f64> {
-        self.round_trips
-            .value_at_quantile(q)
-            .map(|ps| ps as f64 * 0.5e-12)
+        self.times.value_at_quantile(q).map(|ps| ps as f64 * self.part)
     }
     /// The least half round trip, seconds.
     pub(super) fn min(&self) -> Option<f64> {
-        self.round_trips.min().map(|ps| ps as f64 * 0.5e-12)
+        self.times.min().map(|ps| ps as f64 * self.part)
     }
     fn is_sustained(&self) -> bool {
         self.lost == 0 && self.arrived >= SUSTAINED * self.offered

@@ -13,6 +13,11 @@ fn group<'a>(seen: &'a [Seen], transport: &'a str, spacing: Spacing) -> impl Ite
         .filter(move |s| s.point.transport == transport && s.point.spacing == spacing)
 }
 
+/// Thousands a second.
+fn thousands(rate: f64) -> String {
+    format!("{:.1}K", rate / 1e3)
+}
+
 fn table(seen: &[Seen], transport: &str, spacing: Spacing) -> Table {
     let words = match spacing {
         Spacing::Even => "evenly spaced",
@@ -41,8 +46,8 @@ fn table(seen: &[Seen], transport: &str, spacing: Spacing) -> Table {
         };
         table.push([
             Cell::text(seen.point.card.name()),
-            Cell::number(seen.point.rate, "1/s"),
-            Cell::number(seen.average(|r| Some(r.arrived)), "1/s").digits(4),
+            Cell::text(thousands(seen.point.rate)),
+            Cell::text(thousands(seen.average(|r| Some(r.arrived)))),
             Cell::number(seen.average(|r| Some(r.lost as f64)), "1"),
             time(&Run::min),
             time(&Run::mean),
@@ -52,7 +57,11 @@ fn table(seen: &[Seen], transport: &str, spacing: Spacing) -> Table {
             Cell::number(seen.average(|r| Some(r.seconds)), "s").digits(3),
         ]);
     }
-    table.note("Half the round trip of every hundredth message, which is answered. Useful: the share of a polling processor's time that is work.");
+    table.note(match spacing {
+        Spacing::Even => "One way. With equal hosts that never queue it is half the round trip.",
+        Spacing::Poisson => "Half the round trip of every hundredth message, which is answered.",
+    });
+    table.note("Useful: the share of a polling processor's time that is work. Arrive: answers included.");
     table
 }
 
@@ -63,11 +72,11 @@ fn by_rate(seen: &[Seen], transport: &str, spacing: Spacing, title: &str, captio
             .map(|s| (s.point.rate, s.average(of)));
         Series::new(name, Kind::Line, points)
     };
-    let mut figure = Figure::new(
-        title,
-        Axis::log("messages a second", "1/s"),
-        Axis::linear("half the round trip", "s"),
-    );
+    let time = match spacing {
+        Spacing::Even => Axis::linear("half the round trip", "s"),
+        Spacing::Poisson => Axis::log("half the round trip", "s"),
+    };
+    let mut figure = Figure::new(title, Axis::log("rate", "message/s"), time);
     for card in [Card::T5, Card::Sfn] {
         figure = figure
             .series(line(format!("{} average", card.name()), card, &Run::mean))

@@ -152,7 +152,7 @@ pub(super) fn family(t5: &[Found], members: &[Member], found: &[Found]) -> Secti
     )
     .series(Series::new("adapters with 400 at 64 B", Kind::Line, points))
     .threshold(100.0, "the document: more than 100")
-    .caption("Redrawn from the model. An adapter that drains nothing within a burst comes nearest to the statement, at 83.");
+    .caption("Redrawn from the model. An adapter that drains nothing within a burst comes nearest to the statement.");
     Section {
         heading: "What one point says of the SFN7122F".to_owned(),
         text: Vec::new(),

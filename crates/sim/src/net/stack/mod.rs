@@ -168,7 +168,8 @@ impl Host {
         let Some(processor) = stack.processors.get_mut(index) else {
             return;
         };
-        if meaning.is_segment() {
+        // What a message that was written becomes goes out before the next one is written.
+        if meaning.is_segment() || meaning == Meaning::Datagram {
             processor.protocol.push_back(handle);
         } else {
             processor.process.push_back(Work::Frame(handle));
@@ -212,16 +213,17 @@ impl Host {
         // Where the NIC handles the segments, what is copied is copied with the message; RDMA copies nothing.
         let copies = !remote && meaning.is_some_and(|m| stack.spares(ctx, flow, m));
         let copy_bps = costs.copy_bps.filter(|_| copies);
-        // No frame of the message reached the processor: where it does not look by itself, the NIC tells it of the whole.
+        let index = stack.processor_of(ctx, flow);
+        // No frame of the message reached the processor: where it does not look by itself, the NIC tells it of the whole,
+        // unless it is at work and finds the message when it is done.
         let told = match stack.wake {
-            Wake::Interrupt { cost, .. } if copies && !down => cost.as_ps(),
+            Wake::Interrupt { cost, .. } if copies && !down && stack.is_idle(index) => cost.as_ps(),
             _ => 0,
         };
-        if costs.per_message.as_ps() + told == 0 && copy_bps.is_none() {
+        if costs.per_message.as_ps() + told == 0 && copy_bps.is_none() && stack.is_idle(index) {
             return false;
         }
         let cost = costs.per_message.as_ps() + told + processor::copy_ps(message.bytes, copy_bps);
-        let index = stack.processor_of(ctx, flow);
         if let Some(processor) = stack.processors.get_mut(index) {
             processor.process.push_back(Work::Message {
                 down,

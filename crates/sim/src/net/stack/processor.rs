@@ -1,7 +1,7 @@
 //! One serial processor: what it does next, and for how long.
 //!
-//! The order: an interrupt; what the protocol answers by itself (segments and acknowledgements of TCP); then packets of
-//! the ring and the work of processes by turns: after `budget` packets in a row a process that waits goes first. A piece
+//! The order: an interrupt; what the protocol sends (segments and acknowledgements of TCP, what a written message became);
+//! then packets of the ring and the work of processes by turns: after `budget` packets in a row a process that waits goes first. A piece
 //! of work is never cut short. Frames keep their places in the ring until the processor is done with them.
 
 use super::interrupts::Told;
@@ -66,7 +66,7 @@ pub(super) enum Done {
 pub(crate) struct Processor {
     /// Frames received, those in its hands first.
     pub(super) ring: VecDeque<u32>,
-    /// Segments and acknowledgements to be sent.
+    /// Segments, acknowledgements and datagrams of messages to be sent.
     pub(super) protocol: VecDeque<u32>,
     pub(super) process: VecDeque<Work>,
     doing: Doing,
@@ -129,6 +129,12 @@ fn packet_ps(costs: &Costs, meaning: Meaning, payload: u64) -> u64 {
 }
 
 impl Stack {
+    /// True where a processor has nothing to do.
+    pub(super) fn is_idle(&self, index: usize) -> bool {
+        let idle = |p: &Processor| matches!(p.doing, Doing::Nothing) && p.process.is_empty();
+        self.processors.get(index).is_some_and(idle)
+    }
+
     /// Lets a processor that does nothing begin what comes next.
     pub(super) fn look(&mut self, ctx: &mut Context, index: usize) {
         let idle = |p: &Processor| matches!(p.doing, Doing::Nothing);
