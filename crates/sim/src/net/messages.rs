@@ -2,8 +2,8 @@
 //!
 //! A *pipe* carries messages one way between two hosts, or from one host to a group: a TCP connection, an iWARP stream
 //! in one, a RoCE queue pair, or UDP datagrams. Whoever writes calls [`Host::post`]; when the last byte of a message is
-//! at the far application its [`Reader`] gets it, with the tag that the writer gave. A [`Writer`] may ask to hear when the
-//! pipe has room again (a blocking write returns) or when a message is complete (an acknowledged write).
+//! at the far application its [`Reader`] gets it, with the tag that the writer gave. A [`Writer`] may ask to hear when
+//! the pipe has room again (a blocking write returns) or when a message is complete (an acknowledged write).
 //!
 //! The record of each message lives in the pipe, which both hosts reach through the context: what a receiver would find
 //! out by reading the application's own framing is looked up there. A pipe and its answers' pipe are two TCP

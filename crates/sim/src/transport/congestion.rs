@@ -141,8 +141,8 @@ impl CongestionControl {
         }
     }
 
-    /// Any acknowledgement of `acked` new bytes up to `una`, echoing marks or not, with `next` the next byte to be sent:
-    /// what DCTCP estimates from.
+    /// Any acknowledgement of `acked` new bytes up to `una`, echoing marks or not, with `next` the next byte to be
+    /// sent: what DCTCP estimates from.
     pub fn observe(&mut self, acked: u64, echoed: bool, una: u64, next: u64) {
         if let Law::Dctcp(dctcp) = &mut self.law {
             dctcp.observe(acked, echoed, una, next);

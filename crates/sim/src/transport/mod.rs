@@ -2,10 +2,10 @@
 //!
 //! [`Sender`] and [`Receiver`] are one direction of an established connection. Time is an argument, bytes have no
 //! content, and the caller carries [`DataSegment`]s one way and [`Ack`]s the other; what the network does to them is
-//! its business. Sources: RFC 9293 (TCP), RFC 5681 and RFC 6582 (congestion control, NewReno), RFC 9438 (CUBIC), RFC 8257
-//! (DCTCP), RFC 2018 and RFC 6675 (selective acknowledgements), RFC 3042 (limited transmit), RFC 6298 (retransmission
-//! timer), RFC 6928 (initial window), RFC 3168 (ECN), RFC 896 (Nagle), RFC 7323 (window scaling), RFC 1122 4.2.3
-//! (delayed acknowledgement, silly windows).
+//! its business. Sources: RFC 9293 (TCP), RFC 5681 and RFC 6582 (congestion control, NewReno), RFC 9438 (CUBIC), RFC
+//! 8257 (DCTCP), RFC 2018 and RFC 6675 (selective acknowledgements), RFC 3042 (limited transmit), RFC 6298
+//! (retransmission timer), RFC 6928 (initial window), RFC 3168 (ECN), RFC 896 (Nagle), RFC 7323 (window scaling), RFC
+//! 1122 4.2.3 (delayed acknowledgement, silly windows).
 //!
 //! Left out: sequence numbers do not wrap (64 bits, bytes from zero), data flows one way, FIN takes no sequence
 //! number, there is no reset, and no DSACK or time-stamp option (its bytes are the caller's to count).

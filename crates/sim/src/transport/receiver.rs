@@ -2,9 +2,9 @@
 //!
 //! Delayed acknowledgement as in RFC 1122 4.2.3.2 and RFC 5681 4.2: at the second full segment, at the timer, and at
 //! once for a segment out of order, a duplicate, or one that fills a gap; FIN and window probes are answered at once.
-//! SACK blocks as in RFC 2018 section 4: first the range that changed last, then the ones reported before it. The
-//! ECN echo is RFC 3168's, from a mark until CWR, or DCTCP's (RFC 8257 3.2): as each segment came. The window's right edge never moves back and moves on only by a
-//! worthwhile step (RFC 1122 4.2.3.3). Left out: DSACK, reneging.
+//! SACK blocks as in RFC 2018 section 4: first the range that changed last, then the ones reported before it. The ECN
+//! echo is RFC 3168's, from a mark until CWR, or DCTCP's (RFC 8257 3.2): as each segment came. The window's right edge
+//! never moves back and moves on only by a worthwhile step (RFC 1122 4.2.3.3). Left out: DSACK, reneging.
 
 use super::ranges::RangeSet;
 use super::{Ack, DataSegment, Flags, SackBlock};
@@ -43,7 +43,8 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver whose application takes every byte as soon as it is in order.
     ///
-    /// Used: MSS, receive buffer (at least one MSS, at most [`WINDOW_MAX_BYTES`](super::WINDOW_MAX_BYTES)), delayed acknowledgement, ECN, SACK.
+    /// Used: MSS, receive buffer (at least one MSS, at most [`WINDOW_MAX_BYTES`](super::WINDOW_MAX_BYTES)), delayed
+    /// acknowledgement, ECN, SACK.
     #[must_use]
     pub fn new(settings: &TcpSettings) -> Self {
         let mss = u64::from(settings.mss_bytes.max(1));

@@ -132,7 +132,8 @@ impl Sender {
     /// is its receive buffer; there is no round-trip sample until the first acknowledgement.
     ///
     /// Values that could not work are lifted: the MSS to 1 byte, both buffers to one MSS, the initial window to one
-    /// segment, the slow start threshold to two; an increase above one MSS is one MSS. A piece is cut to whole segments.
+    /// segment, the slow start threshold to two; an increase above one MSS is one MSS. A piece is cut to whole
+    /// segments.
     #[must_use]
     pub fn new(settings: &TcpSettings, start: Instant, bytes: Option<u64>) -> Self {
         let mss = u64::from(settings.mss_bytes.max(1));

@@ -1,13 +1,13 @@
 //! Messages as UDP datagrams, to one host or to a group.
 //!
-//! A datagram longer than the MTU goes out as IP fragments, each but the last with a multiple of 8 payload bytes
-//! (RFC 791 3.2). Only the first has the UDP header: classifiers that match ports do not see them in the others, which
-//! carry none. A fragment lost loses its datagram; a message longer than a datagram can be (65,507 B) is sent as several
-//! and is lost with any of them. Nothing is sent again.
+//! A datagram longer than the MTU goes out as IP fragments, each but the last with a multiple of 8 payload bytes (RFC
+//! 791 3.2). Only the first has the UDP header: classifiers that match ports do not see them in the others, which carry
+//! none. A fragment lost loses its datagram; a message longer than a datagram can be (65,507 B) is sent as several and
+//! is lost with any of them. Nothing is sent again.
 //!
-//! The socket holds [`SEND_BUFFER_BYTES`] of frames that are not on the wire yet; a blocking write waits for room there,
-//! an open-loop one does not. Left out: reassembly timers (a message with a hole is given up at once), receive buffers
-//! of the socket.
+//! The socket holds [`SEND_BUFFER_BYTES`] of frames that are not on the wire yet; a blocking write waits for room
+//! there, an open-loop one does not. Left out: reassembly timers (a message with a hole is given up at once), receive
+//! buffers of the socket.
 
 use super::super::flow::Meaning;
 use super::super::frame::{Frame, WIRE_OVERHEAD};

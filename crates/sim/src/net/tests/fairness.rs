@@ -65,9 +65,10 @@ fn jain(x: &[f64]) -> f64 {
 #[test]
 fn every_law_shares_a_bottleneck_fairly_and_fills_it() {
     // Half a second is some 20 to 30 cycles of loss of NewReno at this buffer, and hundreds of marks of DCTCP: what is
-    // left of a flow's luck is a few per cent of its share. CUBIC keeps 0.7, so that two of its cycles
-    // undo what one of NewReno's does, and starts from a slow start that one flow may have won: it gets longer. Jain's index of n flows with a coefficient of variation c is
-    // 1 / (1 + c^2): 0.9 allows c = 0.33 where drops pick flows, 0.98 allows 0.14 where marks reach all.
+    // left of a flow's luck is a few per cent of its share. CUBIC keeps 0.7, so that two of its cycles undo what one of
+    // NewReno's does, and starts from a slow start that one flow may have won: it gets longer. Jain's index of n flows
+    // with a coefficient of variation c is 1 / (1 + c^2): 0.9 allows c = 0.33 where drops pick flows, 0.98 allows 0.14
+    // where marks reach all.
     for (law, least) in [
         (CongestionLaw::NewReno, 0.9),
         (CongestionLaw::Cubic, 0.9),

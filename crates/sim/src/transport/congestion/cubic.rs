@@ -1,9 +1,9 @@
 //! CUBIC (RFC 9438): after a reduction the window follows a cubic of the time since, flat where it was before.
 //!
-//! `W(t) = C (t - K)^3 + W_max` with `K = cbrt((W_max - W_epoch) / C)`, C = 0.4 segments/s^3, the reduction to 0.7, fast
-//! convergence (4.7), and the Reno-friendly region (4.3) in which the window is at least that of an AIMD flow of the
-//! same mean. Time in which the application, not the window, was the limit does not count (5.8). Left out: HyStart++,
-//! the options of section 4.9 for spurious losses.
+//! `W(t) = C (t - K)^3 + W_max` with `K = cbrt((W_max - W_epoch) / C)`, C = 0.4 segments/s^3, the reduction to 0.7,
+//! fast convergence (4.7), and the Reno-friendly region (4.3) in which the window is at least that of an AIMD flow of
+//! the same mean. Time in which the application, not the window, was the limit does not count (5.8). Left out:
+//! HyStart++, the options of section 4.9 for spurious losses.
 
 use clearway_core::{Duration, Instant};
 

@@ -2,8 +2,8 @@
 //!
 //! Packets leave one after another at the rate (the line's, or DCQCN's) while fewer than `window` bytes are
 //! unacknowledged. A negative acknowledgement sends everything again from the packet that it names, a timeout from the
-//! first that is not acknowledged (InfiniBand specification 9.7.5.1 and 9.7.5.2). An acknowledgement is asked for at the
-//! end of each message and at every quarter of the window, and covers every packet before.
+//! first that is not acknowledged (InfiniBand specification 9.7.5.1 and 9.7.5.2). An acknowledgement is asked for at
+//! the end of each message and at every quarter of the window, and covers every packet before.
 
 use super::dcqcn::RateMachine;
 use super::packet::{Packet, PacketKind};
