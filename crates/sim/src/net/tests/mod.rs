@@ -4,6 +4,7 @@ mod actions;
 mod conservation;
 mod event_builder;
 mod exact;
+mod exchange;
 mod fairness;
 mod flow_control;
 mod messages;
