@@ -159,10 +159,16 @@ fn offer(scenario: &Scenario, graph: &Graph, workload: &Workload, host: usize) -
             flows,
             burst,
         } => {
-            // So many frames at once are as many flows of a part of the rate: their buckets add up to one.
-            let parts = (*burst).max(1);
-            let rate = rate_up(*rate_bps, ppm).div_ceil(u64::from(parts));
-            bounded(flows.saturating_mul(parts), lengths(frame_bytes), rate)
+            let (frame, rate) = (lengths(frame_bytes), rate_up(*rate_bps, ppm));
+            // What a flow hands over at once is one flow's: where flows have shapers it waits for one of them.
+            let at_once = wire(frame.1) * i128::from((*burst).max(1));
+            Offer {
+                arrival: Arrival::of(Bucket {
+                    burst: at_once + i128::from(rate),
+                    rate,
+                }),
+                ..bounded(*flows, frame, rate)
+            }
         }
         WorkloadKind::OnOff {
             frame_bytes,

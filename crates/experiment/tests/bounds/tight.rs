@@ -164,6 +164,29 @@ fn a_greedy_shaper_holds_a_burst_as_long_as_its_bound_within_a_hundredth() {
 }
 
 #[test]
+fn frames_handed_over_at_once_wait_for_the_shaper_of_their_flow() {
+    let text = format!(
+        "{PAIR}[policy.p]\nframe_max = \"1518B\"\n[policy.p.class.streams]\n\
+         per_flow = {{ rate = \"100Mbit/s\", burst = \"2frame\" }}\n"
+    )
+    .replace(
+        "poisson = { frame = \"64B\", rate = \"1frame/s\" }",
+        "constant_rate = { frame = \"1518B\", rate = \"90Mbit/s\", flows = 3, burst = 6 }",
+    )
+    .replace("duration = \"1ms\"", "duration = \"5ms\"");
+    let loaded = load_str(&text, "tight.toml", &[], &|path| {
+        Err(format!("{path} is not there"))
+    });
+    let scenario = loaded
+        .unwrap_or_else(|found| panic!("{}\n{text}", found[0]))
+        .scenario;
+    let (seen, bound) = worst(&scenario, "none");
+    // Two of six frames at once, and each of the other four its own length at the rate later.
+    assert!(seen >= 4 * LONG * 100, "{seen}");
+    assert!(seen as f64 >= 0.9 * bound as f64, "{seen} {bound}");
+}
+
+#[test]
 fn turns_reach_their_bound_within_a_tenth() {
     let text = format!(
         "{PAIR}[policy.p]\nkind = \"weighted\"\nframe_max = \"1518B\"\n\
