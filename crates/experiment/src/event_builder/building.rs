@@ -116,9 +116,7 @@ impl Run {
 pub(super) fn text(n: u32, gigabits: u32, ticks: bool) -> String {
     let mut text = TEXT.replace("1..4", &format!("1..{n}"));
     let rate = u64::from(gigabits) * 1_000_000_000 / u64::from(n);
-    text.push_str(
-        "\n[policy.shaped]\nkind = \"weighted\"\nlayer = \"L1\"\ndefault = \"rest\"\nframes_max = 1000000\n",
-    );
+    text.push_str("\n[policy.shaped]\nkind = \"weighted\"\nlayer = \"L1\"\ndefault = \"rest\"\n");
     if ticks {
         text.push_str("discipline = \"cbq\"\n");
     }
