@@ -307,16 +307,15 @@ impl Host {
     }
 
     /// A message of this host's is complete, if somebody wants to know.
-    #[expect(
-        clippy::unused_self,
-        reason = "the writers that ask for it are methods of the host"
-    )]
-    fn tell_complete(&mut self, ctx: &mut Context, pipe: u32, _message: &Message) {
+    fn tell_complete(&mut self, ctx: &mut Context, pipe: u32, message: &Message) {
         let Some(p) = ctx.pipes.get(pipe as usize) else {
             return;
         };
-        match p.writer {
-            Writer::Talker(_) | Writer::Nobody | Writer::EventBuilder => {}
+        if matches!(p.writer, Writer::Talker(_)) {
+            let workload = p.workload;
+            ctx.collector
+                .messages
+                .complete(workload, message, ctx.now, ctx.warmup);
         }
     }
 

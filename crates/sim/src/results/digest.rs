@@ -113,6 +113,9 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
         d.words([m.posted, m.posted_bytes, m.delivered, m.lost, m.sent_again, m.timeouts, m.window, m.window_bytes]);
         d.histogram(&m.one_way);
         d.histogram(&m.round_trips);
+        if m.completions.count() > 0 {
+            d.histogram(&m.completions);
+        }
     }
     for result in &outcome.events {
         let e = &result.events;

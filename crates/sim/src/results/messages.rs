@@ -28,6 +28,8 @@ pub struct Messages {
     pub window_bytes: u64,
     /// One way, from the intended instant, picoseconds.
     pub one_way: Histogram,
+    /// From the intended instant of an RDMA write to its completion at the writer, picoseconds; not for streams.
+    pub completions: Histogram,
     /// From the intended instant of a message to the last byte of its reply, picoseconds.
     pub round_trips: Histogram,
 }
@@ -65,6 +67,14 @@ impl MessageCounters {
         if message.posted_at >= warmup {
             m.delivered += 1;
             m.one_way.record(now - message.posted_at);
+        }
+    }
+
+    pub(crate) fn complete(&mut self, workload: u32, message: &Message, now: u64, warmup: u64) {
+        if message.posted_at >= warmup {
+            self.of(workload)
+                .completions
+                .record(now.saturating_sub(message.posted_at));
         }
     }
 

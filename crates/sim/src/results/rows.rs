@@ -262,6 +262,9 @@ impl Writer<'_> {
             bits / seconds,
         );
         self.latency(posted, "one_way", &m.one_way);
+        if m.completions.count() > 0 {
+            self.latency(about("all completed writes"), "write_completion", &m.completions);
+        }
         if m.round_trips.count() > 0 {
             self.latency(about("all answered messages"), "message_round_trip", &m.round_trips);
         }

@@ -144,7 +144,12 @@ pub(crate) fn start_talker(
                 Reader::Sink
             },
             writer: Writer::Talker(talker),
-            notice: if is_stream { Notice::Room } else { Notice::Nothing },
+            notice: match transport {
+                _ if is_stream => Notice::Room,
+                // A write over RDMA is over for its writer when its completion comes.
+                MessageTransport::Iwarp(_) | MessageTransport::Roce(_) => Notice::Complete,
+                MessageTransport::Udp { .. } | MessageTransport::Tcp(_) => Notice::Nothing,
+            },
             start,
         };
         let pipe = open_pipe(nodes, ctx, &spec).map_err(|r| Refusal::new(item(), r.field, r.problem))?;

@@ -370,3 +370,21 @@ fn a_favoured_host_gets_its_share_and_the_others_the_rest() {
     let first = to_host(0) / total;
     assert!((first - 0.1875).abs() < 0.0124, "{first}");
 }
+
+#[test]
+fn a_write_is_complete_for_its_writer_when_the_acknowledgement_is_back() {
+    // RoCE answers with 38 bytes around 28 of UDP payload, TCP with a frame of 64 at least.
+    let iwarp = MessageTransport::Iwarp(TcpSettings {
+        delayed_ack: Duration::ZERO,
+        ..TcpSettings::default()
+    });
+    for (transport, there, back) in [(roce(None), 256 + 78, 66), (iwarp, 276 + 58, 64)] {
+        let m = counted(&pair(messages(transport, 256.0, 0, SLOW), 3));
+        let expected = one_way_ps(&[there]) + one_way_ps(&[back]);
+        assert_eq!(m.completions.count(), m.posted, "{transport:?}");
+        assert_eq!(m.completions.min(), Some(expected), "{transport:?}");
+        assert_eq!(m.completions.max(), Some(expected), "{transport:?}");
+    }
+    let m = counted(&pair(messages(UDP, 256.0, 0, SLOW), 3));
+    assert_eq!(m.completions.count(), 0);
+}
