@@ -117,12 +117,16 @@ pub(super) fn failures(seen: &[Seen]) -> Figure {
     );
     let line = |run: &Run| {
         let window = 4;
+        let (before, measured) = run.measured_bins();
         let rate = |(first, bins): (usize, &[[u64; 2]])| {
             let bytes: u64 = bins.iter().map(|b| b[0]).sum();
             let seconds = run.bin * window as f64;
-            ((first + window) as f64 * run.bin, bytes as f64 * 8.0 / seconds)
+            (
+                (before + first + window) as f64 * run.bin,
+                bytes as f64 * 8.0 / seconds,
+            )
         };
-        run.bins.windows(window).enumerate().map(rate).collect::<Vec<_>>()
+        measured.windows(window).enumerate().map(rate).collect::<Vec<_>>()
     };
     for ((detection, rto), seen) in FAILURES.iter().zip(seen) {
         if *detection != 10 {

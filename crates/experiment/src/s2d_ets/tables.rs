@@ -323,8 +323,8 @@ pub(super) fn failures(seen: &[Seen], span: &Span) -> (Section, Claim) {
             continue;
         };
         lost = told.frames_lost.max(lost);
-        all_back &= told.throughput_back.is_some();
-        back = told.throughput_back.unwrap_or(0.0).max(back);
+        all_back &= told.flows_back.is_some();
+        back = told.flows_back.unwrap_or(0.0).max(back);
         let slowest = run.latencies.last().map(|l| l.0);
         table.push([
             Cell::number(f64::from(*detection) * 1e-3, "s"),
@@ -344,8 +344,8 @@ pub(super) fn failures(seen: &[Seen], span: &Span) -> (Section, Claim) {
     let claim = Claim::new(
         "\"fault tolerance in the event of a network adapter failure\" (SET over two ports)",
         format!(
-            "no operation is lost; up to {lost} frames are, and the flows have their throughput back after {:.0} ms at \
-             most: detection, then a retransmission timeout.",
+            "no operation is lost; up to {lost} frames are, and every flow delivers again after {:.0} ms at most: \
+             detection, then a retransmission timeout.",
             back * 1e3
         ),
         all_back,
