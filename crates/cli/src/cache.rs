@@ -48,9 +48,9 @@ impl Cache {
             return Ok(None);
         };
         let opened = digest_of_program().and_then(|digest| {
-            let program = root.join(digest);
-            fs::create_dir_all(&program)?;
-            Ok(program)
+            // The program's own folder comes with its first result: looking leaves nothing behind.
+            fs::create_dir_all(&root)?;
+            Ok(root.join(digest))
         });
         match opened {
             Ok(program) => {

@@ -42,6 +42,8 @@ fn scenario(test: &str, text: &str) -> PathBuf {
 fn clearway(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_clearway"))
         .args(arguments)
+        // Tests leave the user's cache alone.
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
         .stdin(Stdio::null())
         .output()
         .expect("it starts")

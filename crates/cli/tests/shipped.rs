@@ -12,6 +12,8 @@ fn clearway<S: AsRef<str>>(arguments: &[S]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_clearway"))
         .args(arguments.iter().map(AsRef::as_ref))
         .current_dir(repository())
+        // Tests leave the user's cache alone.
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
         .stdin(Stdio::null())
         .output()
         .expect("it starts")
