@@ -118,7 +118,9 @@ fn experiment(mut page: Page, reproduced: &Reproduced) -> Page {
     page = page
         .section(format!("{}: {}", reproduced.name, reproduced.title))
         .paragraph(format!("Source: {}", reproduced.document));
-    page = page.table(text::figures(reproduced));
+    if !reproduced.comparisons.is_empty() {
+        page = page.table(text::figures(reproduced));
+    }
     if !reproduced.claims.is_empty() {
         page = page.table(claim::table(&reproduced.claims));
     }

@@ -21,7 +21,9 @@ pub(super) fn one(reproduced: &Reproduced, full: bool) -> String {
         "{}: {}\n{}\n",
         reproduced.name, reproduced.title, reproduced.document
     );
-    text.push_str(&format!("\n{}", figures(reproduced).to_text(options)));
+    if !reproduced.comparisons.is_empty() {
+        text.push_str(&format!("\n{}", figures(reproduced).to_text(options)));
+    }
     text.push_str(&statements(&reproduced.claims, options.width.unwrap_or(100)));
     for table in inputs(reproduced).iter().filter(|_| full) {
         text.push_str(&format!("\n{}", table.to_text(options)));

@@ -270,10 +270,7 @@ fn embedded(path: &str) -> Result<Vec<u8>, String> {
             "policies/video.toml",
             include_str!("../../../../policies/video.toml"),
         ),
-        (
-            "devices/t5.toml",
-            include_str!("../../../../devices/t5.toml"),
-        ),
+        ("devices/t5.toml", include_str!("../../../../devices/t5.toml")),
         (
             "devices/sfn7122f.toml",
             include_str!("../../../../devices/sfn7122f.toml"),
