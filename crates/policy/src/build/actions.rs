@@ -130,7 +130,7 @@ impl<'a> Actions<'a> {
         let &first = target.compiled.first()?;
         let node = class_of(&registry.out[first], class, false, findings)?;
         match (&text.rate, &text.share, &text.weight) {
-            (Some(rate), ..) => self.rates(&target, node, rate, text, &hosts, registry, findings),
+            (Some(_), ..) => self.rates(&target, node, text, &hosts, registry, findings),
             (_, share, weight) => {
                 let policy = &registry.sources[target.source];
                 let compiled = &registry.out[first];
@@ -253,12 +253,12 @@ impl<'a> Actions<'a> {
         &self,
         target: &Target,
         node: usize,
-        rate: &At<RateChange>,
         text: &ActionText,
         hosts: &[usize],
         registry: &Registry<'_>,
         findings: &mut Vec<Diagnostic>,
     ) -> Option<Vec<Action>> {
+        let rate = text.rate.as_ref()?;
         let mut actions = Vec::new();
         for &policy in &target.compiled {
             let compiled = &registry.out[policy];
