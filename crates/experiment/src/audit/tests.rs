@@ -1,3 +1,5 @@
+//! What the audit finds in the shipped inputs, and what it finds when one of them is changed.
+
 use super::*;
 
 fn shipped() -> AuditFile {

@@ -1,3 +1,5 @@
+//! Comparisons, claims, progress and kept results of reproductions, without running a simulator.
+
 use super::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
