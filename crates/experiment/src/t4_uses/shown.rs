@@ -47,13 +47,11 @@ pub(super) fn distribution<'a>(
     figure.caption("The first seed.")
 }
 
+/// The name of a series of bars, and what a case has of it.
+type Bar<'a> = (&'a str, &'a dyn Fn(&Seen) -> f64);
+
 /// Bars over the cases, a group of them for each series.
-pub(super) fn bars(
-    title: &str,
-    y: Axis,
-    cases: &[&Seen],
-    series: &[(&str, &dyn Fn(&Seen) -> f64)],
-) -> Figure {
+pub(super) fn bars(title: &str, y: Axis, cases: &[&Seen], series: &[Bar<'_>]) -> Figure {
     let names = Axis::names("", cases.iter().map(|seen| seen.name.clone()));
     let mut figure = Figure::new(title, names, y);
     for (name, of) in series {

@@ -121,11 +121,11 @@ fn by_class(title: &str, without: &Seen, with: &Seen) -> Table {
         "rate max",
     ];
     let mut table = Table::new(title, headings);
-    let names = with
+    let names: Option<Vec<String>> = with
         .runs
         .first()
         .map(|run| timed(run).map(|s| s.class.clone()).collect());
-    for name in names.unwrap_or_else(Vec::new) {
+    for name in names.unwrap_or_default() {
         let number = |seen: &Seen, of: fn(&Streams) -> f64| seen.average(|run| streams(run, &name).map(of));
         table.push([
             Cell::text(name.clone()),

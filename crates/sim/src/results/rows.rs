@@ -137,12 +137,9 @@ impl Writer<'_> {
             name,
             population: &population,
         };
-        let parts: [(&'static str, fn(&FlowJitter) -> u64); 2] = [
-            ("jitter", |j| j.jitter_ps),
-            ("delay_variation", |j| j.variation_ps),
-        ];
-        for (metric, of) in parts {
-            let mut values: Vec<u64> = jitters.iter().map(of).collect();
+        let jitter: Vec<u64> = jitters.iter().map(|j| j.jitter_ps).collect();
+        let variation: Vec<u64> = jitters.iter().map(|j| j.variation_ps).collect();
+        for (metric, mut values) in [("jitter", jitter), ("delay_variation", variation)] {
             values.sort_unstable();
             let sum: f64 = values.iter().map(|&v| v as f64).sum();
             let mean = sum / values.len() as f64;
