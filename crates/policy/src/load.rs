@@ -37,7 +37,9 @@ pub fn check_file(path: &Path, sets: &[String]) -> Vec<Diagnostic> {
         Err(message) => return vec![Diagnostic::of_file(Severity::Error, "file", &name, message)],
     };
     let mut findings = if crate::device::is_device(&text) {
-        crate::device::load_device_str(&text, &name).err().unwrap_or_default()
+        crate::device::load_device_str(&text, &name)
+            .err()
+            .unwrap_or_default()
     } else if is_scenario(&text) {
         match load(path, sets) {
             Ok(loaded) => loaded

@@ -61,7 +61,10 @@ pub(super) fn messages(t: &MessagesText, findings: &mut Vec<Diagnostic>) -> Opti
             findings.push(at.error("unused-key", "the messages of an exchange answer each other"));
         }
         if let (Some(at), Some(MessageTransport::Udp { .. })) = (&t.transport, &transport) {
-            let finding = at.error("messages", "an exchange would end at the first message that is lost");
+            let finding = at.error(
+                "messages",
+                "an exchange would end at the first message that is lost",
+            );
             findings.push(finding.expecting("a transport that repeats: tcp or iwarp"));
         }
         let neighbours = exchange.value.neighbours.as_ref();

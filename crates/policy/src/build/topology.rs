@@ -460,7 +460,10 @@ pub(crate) fn link_names(
     }
     for entry in raw.link.iter().flat_map(|l| &l.value.0) {
         let places = facts.links.iter().enumerate();
-        let members: Vec<usize> = places.filter(|(_, p)| **p == entry.place).map(|(l, _)| l).collect();
+        let members: Vec<usize> = places
+            .filter(|(_, p)| **p == entry.place)
+            .map(|(l, _)| l)
+            .collect();
         for &link in &members {
             names.define(&network.links[link].name, vec![link], &entry.place, findings);
         }

@@ -13,8 +13,8 @@ use super::port::Credits;
 use super::refusal::Refusal;
 use super::routing::Routing;
 use super::selection::Selection;
-use super::stack::Stack;
 use super::sources::start_workload;
+use super::stack::Stack;
 use super::switch::{HEADER_BYTES, Switch, SwitchSettings};
 use super::transmitter::Transmitter;
 use super::{Node, simulation::RunOptions};
@@ -22,7 +22,8 @@ use crate::engine::{EventQueue, Phase, Slab, Stream};
 use crate::results::collect::Collector;
 use clearway_core::{Instant, Plan};
 use clearway_policy::scenario::{
-    Destination, FlowControl, Law, LinkEnd, MessageTransport, NodeRef, PauseResponse, Scenario, Workload, WorkloadKind,
+    Destination, FlowControl, Law, LinkEnd, MessageTransport, NodeRef, PauseResponse, Scenario, Workload,
+    WorkloadKind,
 };
 use std::collections::{BTreeMap, HashMap};
 

@@ -167,7 +167,11 @@ fn memory(scenario: &Scenario, flows: u64) -> u64 {
         } else {
             0
         }
-        + if scenario.flow_jitter { FLOW_JITTER_BYTES } else { 0 };
+        + if scenario.flow_jitter {
+            FLOW_JITTER_BYTES
+        } else {
+            0
+        };
     let mut bytes = (classes * 3 * HISTOGRAM_BYTES).saturating_add(flows.saturating_mul(per_flow));
     for end in scenario.links.iter().flat_map(|l| &l.ends) {
         use clearway_policy::scenario::NodeRef;

@@ -51,8 +51,8 @@ pub use estimate::{Estimate, estimate};
 pub use flow::{FlowCounters, group_ip, group_mac, host_ip, host_mac};
 pub use refusal::Refusal;
 pub use script::{Action, Scripted};
-pub use stack::usage::Usage;
 pub use simulation::{Progress, RunOptions, run, run_scripted, run_with};
+pub use stack::usage::Usage;
 
 use host::Host;
 use switch::Switch;

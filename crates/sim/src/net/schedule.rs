@@ -93,9 +93,7 @@ fn lost_on(ctx: &Context, link: u32) -> u64 {
 }
 
 fn bytes_of(ctx: &Context, flow: u32) -> u64 {
-    ctx.flows
-        .get(flow as usize)
-        .map_or(0, |f| f.delivered.bytes)
+    ctx.flows.get(flow as usize).map_or(0, |f| f.delivered.bytes)
 }
 
 /// The policy of a line's transmitter.

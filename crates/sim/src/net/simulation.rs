@@ -265,7 +265,9 @@ impl Simulation<'_> {
 
     #[cold]
     fn step_due(&mut self, index: u32) {
-        let Some(schedule) = &mut self.schedule else { return };
+        let Some(schedule) = &mut self.schedule else {
+            return;
+        };
         if let Err(refusal) = schedule.due(&mut self.nodes, &mut self.ctx, index) {
             self.failed.get_or_insert(refusal);
         }

@@ -4,11 +4,11 @@
 //! those offers ends as delivered, as dropped, or is in flight when the run ends. Beside the population, a window
 //! counts what was delivered after the warm-up whenever it was generated: throughput is read from it.
 
+use super::messages::MessageCounters;
 use crate::net::application::Calls;
 use crate::net::flow::Flow;
 use crate::net::frame::{Control, Frame};
 use crate::results::jitter::Jitters;
-use super::messages::MessageCounters;
 use clearway_core::RefuseReason;
 use clearway_metrics::histogram::Histogram;
 use clearway_policy::scenario::Scenario;

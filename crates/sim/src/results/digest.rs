@@ -69,7 +69,13 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
         ]);
         d.words([c.latency_sum_ps, c.latency_min_ps, c.latency_max_ps]);
         if let Some(j) = &flow.jitter {
-            d.words([j.frames, j.jitter_ps, j.jitter_max_ps, j.variation_ps, j.reordered]);
+            d.words([
+                j.frames,
+                j.jitter_ps,
+                j.jitter_max_ps,
+                j.variation_ps,
+                j.reordered,
+            ]);
         }
     }
     for port in &outcome.ports {
@@ -110,7 +116,16 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
     d.words(outcome.tcp.iter().map(|t| t.delivered_bytes));
     for result in &outcome.messages {
         let m = &result.messages;
-        d.words([m.posted, m.posted_bytes, m.delivered, m.lost, m.sent_again, m.timeouts, m.window, m.window_bytes]);
+        d.words([
+            m.posted,
+            m.posted_bytes,
+            m.delivered,
+            m.lost,
+            m.sent_again,
+            m.timeouts,
+            m.window,
+            m.window_bytes,
+        ]);
         d.histogram(&m.one_way);
         d.histogram(&m.round_trips);
         if m.completions.count() > 0 {
@@ -119,7 +134,14 @@ pub(super) fn of(outcome: &Outcome) -> u64 {
     }
     for result in &outcome.events {
         let e = &result.events;
-        d.words([e.triggered, e.built, e.built_bytes, e.fragments, e.incomplete, e.open]);
+        d.words([
+            e.triggered,
+            e.built,
+            e.built_bytes,
+            e.fragments,
+            e.incomplete,
+            e.open,
+        ]);
         d.histogram(&e.latency);
     }
     for result in &outcome.storage {

@@ -21,8 +21,8 @@ pub use events::{EventResult, Events};
 pub use jitter::FlowJitter;
 pub use messages::Messages;
 pub use outcome::{
-    CallResult, ClassResult, CpuResult, EngineStats, FlowResult, HostResult, MessageResult, Outcome, PortResult, QueueResult,
-    SwitchResult, TcpResult,
+    CallResult, ClassResult, CpuResult, EngineStats, FlowResult, HostResult, MessageResult, Outcome,
+    PortResult, QueueResult, SwitchResult, TcpResult,
 };
 pub use series::{Series, SeriesLine};
 pub use storage::{Operations, StorageResult};

@@ -9,9 +9,9 @@ use super::{
 use crate::net::application::Endpoint;
 use crate::net::context::Context;
 use crate::net::event_builder::EventBuilding;
-use crate::net::storage::Storing;
 use crate::net::selection::QueueState;
 use crate::net::stack::usage::Usage;
+use crate::net::storage::Storing;
 use crate::net::{Node, line::LineCounters};
 use clearway_core::{Duration, FlowKey};
 use clearway_metrics::Row;

@@ -4,7 +4,9 @@
 //! warm-up and delivered before the end; loss stands beside it.
 
 use super::collect::{Cause, Totals};
-use super::{ActionResult, ClassResult, CpuResult, Events, FlowJitter, Messages, Operations, Outcome, PortResult};
+use super::{
+    ActionResult, ClassResult, CpuResult, Events, FlowJitter, Messages, Operations, Outcome, PortResult,
+};
 use clearway_core::Duration;
 use clearway_metrics::Row;
 use clearway_metrics::histogram::Histogram;
@@ -232,7 +234,11 @@ impl Writer<'_> {
         };
         let posted = about("messages posted after warm-up");
         self.add(posted, ("messages_posted", "sum", "1", "-"), m.posted as f64);
-        self.add(posted, ("messages_delivered", "sum", "1", "-"), m.delivered as f64);
+        self.add(
+            posted,
+            ("messages_delivered", "sum", "1", "-"),
+            m.delivered as f64,
+        );
         self.add(
             about("all messages"),
             ("messages_lost", "sum", "1", "-"),
@@ -252,7 +258,11 @@ impl Writer<'_> {
         let window = about("messages delivered after warm-up");
         let (count, bits) = (m.window as f64, m.window_bytes as f64 * 8.0);
         let seconds = self.seconds;
-        self.add(window, ("message_rate", "mean", "message/s", "-"), count / seconds);
+        self.add(
+            window,
+            ("message_rate", "mean", "message/s", "-"),
+            count / seconds,
+        );
         self.add(
             window,
             ("message_throughput", "mean", "bit/s", "payload"),
@@ -263,7 +273,11 @@ impl Writer<'_> {
             self.latency(about("all completed writes"), "write_completion", &m.completions);
         }
         if m.round_trips.count() > 0 {
-            self.latency(about("all answered messages"), "message_round_trip", &m.round_trips);
+            self.latency(
+                about("all answered messages"),
+                "message_round_trip",
+                &m.round_trips,
+            );
         }
     }
 }
@@ -276,18 +290,34 @@ impl Writer<'_> {
             population,
         };
         let triggered = about("events triggered after warm-up");
-        self.add(triggered, ("events_triggered", "sum", "1", "-"), e.triggered as f64);
-        self.add(triggered, ("events_incomplete", "sum", "1", "-"), e.incomplete as f64);
+        self.add(
+            triggered,
+            ("events_triggered", "sum", "1", "-"),
+            e.triggered as f64,
+        );
+        self.add(
+            triggered,
+            ("events_incomplete", "sum", "1", "-"),
+            e.incomplete as f64,
+        );
         let seconds = self.seconds;
         let built = about("events built after warm-up");
-        self.add(built, ("event_rate", "mean", "event/s", "-"), e.built as f64 / seconds);
+        self.add(
+            built,
+            ("event_rate", "mean", "event/s", "-"),
+            e.built as f64 / seconds,
+        );
         self.add(
             built,
             ("event_throughput", "mean", "bit/s", "payload"),
             e.built_bytes as f64 * 8.0 / seconds,
         );
         self.add(built, ("fragments", "sum", "1", "-"), e.fragments as f64);
-        self.add(about("all events"), ("events_open", "sum", "1", "-"), e.open as f64);
+        self.add(
+            about("all events"),
+            ("events_open", "sum", "1", "-"),
+            e.open as f64,
+        );
         self.latency(triggered, "event_latency", &e.latency);
     }
 }
