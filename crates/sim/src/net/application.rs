@@ -268,6 +268,7 @@ impl Host {
     }
 
     /// Sends what an acknowledgement lets go, and tells the pipe what it says.
+    #[inline(always)]
     fn go_on(&mut self, ctx: &mut Context, endpoint: u32) {
         let Some(Endpoint::Sender(s)) = self.endpoints.get(endpoint as usize) else {
             return;
@@ -373,6 +374,7 @@ impl Host {
     }
 
     /// Sets the timer event of a connection where none is early enough.
+    #[inline(always)]
     fn arm(&mut self, ctx: &mut Context, endpoint: u32) {
         let (deadline, wake) = match self.endpoints.get_mut(endpoint as usize) {
             Some(Endpoint::Sender(s)) => {

@@ -340,6 +340,7 @@ impl Host {
 
     /// A frame is in host memory.
     #[inline]
+    #[inline(always)]
     fn land(&mut self, ctx: &mut Context, handle: u32) {
         if self.stack.is_some() {
             self.receive(ctx, handle);
@@ -369,6 +370,7 @@ impl Host {
     }
 
     /// Sends frames of the application down the stack, those chained to it with it.
+    #[inline]
     pub(crate) fn submit(&mut self, ctx: &mut Context, handle: u32) {
         if self.stack.is_some() {
             self.send(ctx, handle);
@@ -378,6 +380,7 @@ impl Host {
     }
 
     /// Sends frames on to the NIC that have cost what they cost.
+    #[inline(always)]
     pub(super) fn descend(&mut self, ctx: &mut Context, handle: u32) {
         if self.stack_tx_ps == 0 && self.jitter.is_none() {
             self.enqueue_chain(ctx, handle);
@@ -409,6 +412,7 @@ impl Host {
     }
 
     /// A chain crosses the bus as one; without a bus its frames enter the NIC one by one.
+    #[inline(always)]
     fn enqueue_chain(&mut self, ctx: &mut Context, first: u32) {
         if self.bus_tx.is_some() {
             self.enqueue(ctx, first);

@@ -103,7 +103,7 @@ impl Selection {
     }
 
     /// Queues a frame that leaves by `hop`. The gate counts only where there is no traffic manager.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue(
         &mut self,
         ctx: &mut Context,
@@ -124,7 +124,7 @@ impl Selection {
     }
 
     /// The next frame at `now`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&mut self, now: u64) -> Next {
         match self {
             Self::Fifo(fifo) => fifo.next(now),
