@@ -1,10 +1,10 @@
-//! Any text is a scenario or is refused with findings. Files that it names are the repository's policies, or missing.
+//! Any text is a scenario or is refused with findings. Files that it names are the repository's policies and devices, or missing.
 #![no_main]
 
 use clearway_policy::{lint, load_str};
 use libfuzzer_sys::fuzz_target;
 
-const POLICIES: [(&str, &[u8]); 3] = [
+const FILES: [(&str, &[u8]); 5] = [
     (
         "two-channels.toml",
         include_bytes!("../../../policies/two-channels.toml"),
@@ -17,12 +17,13 @@ const POLICIES: [(&str, &[u8]); 3] = [
         "per-destination.toml",
         include_bytes!("../../../policies/per-destination.toml"),
     ),
+    ("video.toml", include_bytes!("../../../policies/video.toml")),
+    ("t5.toml", include_bytes!("../../../devices/t5.toml")),
 ];
 
 fn resolve(path: &str) -> Result<Vec<u8>, String> {
-    let policy = POLICIES.iter().find(|(name, _)| path.ends_with(name));
-    policy
-        .map(|(_, text)| text.to_vec())
+    let file = FILES.iter().find(|(name, _)| path.ends_with(name));
+    file.map(|(_, text)| text.to_vec())
         .ok_or_else(|| "no such file".to_owned())
 }
 
