@@ -191,6 +191,77 @@ impl TrafficManager {
         Ok(to.queue)
     }
 
+    /// Queues `times` more frames of one length, which are not ECN-capable, in a FIFO that has frames already: what so many
+    /// calls of [`Egress::enqueue`](crate::Egress::enqueue) would do, with one look at the queue. `handle` is asked for
+    /// each of them in turn. False where one might be refused, held or metered, or would be the first of its FIFO: then
+    /// nothing was done, and nothing asked for.
+    #[inline]
+    pub fn enqueue_more(
+        &mut self,
+        now: Instant,
+        to: Target,
+        len: u32,
+        times: u32,
+        mut handle: impl FnMut() -> FrameHandle,
+    ) -> bool {
+        let now = self.clock(now);
+        let Some(slot) = self.open_leaf(to.queue) else {
+            return false;
+        };
+        let node = &self.nodes[slot as usize];
+        let per_flow = node.kind == Kind::PerFlow;
+        if len == 0 || len > self.frame_bytes_max || self.is_held(&to, node) != Some(false) {
+            return false;
+        }
+        let leaf = &mut self.leaves[node.body as usize];
+        let bytes = u64::from(len) * u64::from(times);
+        let (tail, queued, most) = if per_flow {
+            let flow = &mut self.flows.records[to.flow as usize];
+            (&mut flow.tail, &mut flow.frames, leaf.flow_frames_max)
+        } else {
+            (&mut leaf.tail, &mut 0, u32::MAX)
+        };
+        let first = if per_flow { *queued == 0 } else { leaf.frames == 0 };
+        let room = (leaf.frames_max.saturating_sub(leaf.frames + leaf.held_frames))
+            .min(most.saturating_sub(*queued))
+            .min(self.frames.frames_max - self.frames.used);
+        if first
+            || times > room
+            || leaf.meter.is_some()
+            || leaf.bytes + leaf.held_bytes + bytes > leaf.bytes_max
+        {
+            return false;
+        }
+        *queued += times;
+        leaf.frames += times;
+        leaf.bytes += bytes;
+        leaf.counters.frames_in += u64::from(times);
+        leaf.counters.bytes_in += bytes;
+        let mut last = *tail;
+        for _ in 0..times {
+            let at = self.frames.take(Frame {
+                entered: now,
+                handle: handle().0,
+                len,
+                next: NONE,
+                tag: to.tag,
+                colour: Colour::Green,
+                ecn: Ecn::NotCapable,
+                barrier: false,
+            });
+            self.frames.entries[last as usize].next = at;
+            last = at;
+        }
+        *tail = last;
+        true
+    }
+
+    /// Reads the record of a target's flow, so that the wait for it overlaps other waits when a frame is to come soon.
+    #[inline]
+    pub fn ask_for(&self, to: Target) {
+        core::hint::black_box(self.flows.records.get(to.flow as usize).map_or(0, |f| f.frames));
+    }
+
     /// Appends to a flow's FIFO. True where the queue's first instant may have changed.
     fn append_to_flow(&mut self, slot: u32, flow: u32, at: u32, now: u64) -> bool {
         let record = &mut self.flows.records[flow as usize];

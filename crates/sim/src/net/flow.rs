@@ -399,7 +399,7 @@ impl Context {
         let class = f.class + if f.class_by_priority { u16::from(pcp) } else { 0 };
         let len = len.max(FRAME_BYTES_MIN);
         if generated >= self.warmup {
-            self.collector.offer(f, class, len);
+            self.collector.offer(f, class, len, 1);
         }
         let (handle, place) = self.frames.place()?;
         *place = Some(Frame {

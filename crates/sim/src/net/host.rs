@@ -339,7 +339,6 @@ impl Host {
     }
 
     /// A frame is in host memory.
-    #[inline]
     #[inline(always)]
     fn land(&mut self, ctx: &mut Context, handle: u32) {
         if self.stack.is_some() {

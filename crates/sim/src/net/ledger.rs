@@ -3,12 +3,12 @@
 //! A frame that leaves needs its own record and its flow's. With tens of thousands of flows neither is in a cache, and
 //! a simulator that looks at one frame after another waits for memory twice a frame, most of its time. Nobody
 //! can tell when such a frame is counted, so it is written down when it goes on the wire, and a batch is counted in
-//! steps: all records are asked for and taken, all flows are asked for, all is counted. The waits of a batch then overlap.
+//! steps: all records are asked for, all flows are asked for, all is counted. The waits of a batch then overlap.
 //!
 //! Left out: frames that a switch sends (their memory has to be freed) and those to hosts that answer.
 
 use super::context::Context;
-use super::frame::Frame;
+use super::frame::NIL;
 
 /// Frames of a batch: enough for the waits to overlap, few enough to stay in the first-level cache.
 const BATCH: usize = 32;
@@ -28,7 +28,6 @@ pub(crate) struct Sent {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     sent: Vec<Sent>,
-    frames: Vec<(Frame, Sent)>,
 }
 
 impl Context {
@@ -43,22 +42,21 @@ impl Context {
 
     /// Counts what was sent so far: before anybody looks at what lines and flows counted.
     pub(crate) fn settle(&mut self) {
-        let Ledger { mut sent, mut frames } = std::mem::take(&mut self.ledger);
-        // What is read here is of no use: that it was read is.
+        let mut sent = std::mem::take(&mut self.ledger.sent);
+        // What is read in the first two steps is of no use: that it was read is.
         std::hint::black_box(sent.iter().fold(0, |sum, sent| {
             self.frames.get(sent.handle).map_or(sum, |frame| sum ^ frame.flow)
         }));
-        for sent in sent.drain(..) {
-            if let Some(frame) = self.frames.remove(sent.handle) {
-                frames.push((frame, sent));
-            }
-        }
-        std::hint::black_box(frames.iter().fold(0, |sum, (frame, _)| {
+        std::hint::black_box(sent.iter().fold(0, |sum, sent| {
+            let flow = self.frames.get(sent.handle).map_or(NIL, |frame| frame.flow);
             self.flows
-                .get(frame.flow as usize)
+                .get(flow as usize)
                 .map_or(sum, |flow| sum ^ flow.delivered.frames)
         }));
-        for (mut frame, sent) in frames.drain(..) {
+        for sent in sent.drain(..) {
+            let Some(frame) = self.frames.get_mut(sent.handle) else {
+                continue;
+            };
             frame.first_bit = sent.at;
             let flow = &mut self.flows[frame.flow as usize];
             if sent.at >= self.warmup {
@@ -68,8 +66,9 @@ impl Context {
                     .count(frame.len, flow.overhead, waited);
             }
             self.collector
-                .deliver(flow, &frame, sent.arrival, self.warmup, self.end);
+                .deliver(flow, frame, sent.arrival, self.warmup, self.end);
+            let _ = self.frames.remove(sent.handle);
         }
-        self.ledger = Ledger { sent, frames };
+        self.ledger.sent = sent;
     }
 }

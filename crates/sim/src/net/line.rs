@@ -12,9 +12,10 @@
 
 use super::context::Context;
 use super::event::Event;
-use super::frame::{CONTROL_BIT, CONTROL_LEN, NIL, PREAMBLE, WIRE_OVERHEAD};
+use super::frame::{CONTROL_BIT, CONTROL_LEN, Frame, NIL, PREAMBLE, WIRE_OVERHEAD};
 use crate::engine::Phase;
-use clearway_core::Instant;
+use crate::results::CaptureRecord;
+use clearway_core::{Ecn, Instant};
 use std::collections::VecDeque;
 
 const FRACTION: u32 = 20;
@@ -257,6 +258,17 @@ impl Line {
             head.frame = NIL;
         }
     }
+}
+
+/// Keeps what a capture says of a frame that goes on the wire of `line` now.
+pub(crate) fn capture(ctx: &mut Context, line: u32, frame: &Frame, len: u32) {
+    ctx.captured.push(CaptureRecord {
+        line,
+        at: ctx.instant(),
+        bytes: len,
+        key: ctx.key_of(frame),
+        marked: frame.ecn == Ecn::Marked,
+    });
 }
 
 /// Puts a control frame on the wire of `line` at `now`.

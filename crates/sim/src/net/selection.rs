@@ -6,7 +6,7 @@
 
 use super::context::Context;
 use super::fifo::Fifo;
-use super::frame::Frame;
+use super::frame::{Frame, NIL};
 use clearway_core::cbq::Cbq;
 use clearway_core::plan::{NodeKind, NodePlan};
 use clearway_core::{
@@ -186,6 +186,26 @@ impl Selection {
             Self::Manager(m) => u64::from(m.frame_bytes_max) <= room,
             Self::Cbq(m) => u64::from(m.frame_bytes_max) <= room,
         }
+    }
+}
+
+impl Managed {
+    /// Queues copies of a frame that was queued just now, where the manager takes them in one go; else does nothing.
+    pub(crate) fn enqueue_more(&mut self, ctx: &mut Context, frame: &Frame, times: u32) -> bool {
+        let Some(target) = self.known_target(ctx, frame.hop) else {
+            return false;
+        };
+        let now = ctx.instant();
+        let frames = &mut ctx.frames;
+        if frames.len_max() > NIL as usize / 2 {
+            return false;
+        }
+        let copy = || FrameHandle(frames.insert(*frame).unwrap_or(NIL));
+        if !self.manager.enqueue_more(now, target, frame.len, times, copy) {
+            return false;
+        }
+        self.count_in(target, frame.len * times);
+        true
     }
 }
 

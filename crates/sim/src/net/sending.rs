@@ -5,10 +5,16 @@
 
 use super::context::Context;
 use super::event::Event;
-use super::frame::NIL;
+use super::frame::{Frame, NIL};
 use super::host::Host;
+use super::selection::Selection;
+use super::transmitter::Transmitter;
 use crate::engine::Phase;
 use crate::workload::{Emission, Source};
+use clearway_core::{Ecn, Target};
+
+/// A source of more flows than this looks ahead: what fewer need stays in a cache.
+const LOOK_AHEAD: usize = 256;
 
 /// A source and the frame that it sends next.
 #[derive(Debug)]
@@ -50,26 +56,58 @@ impl Sending {
             blocks_above,
             blocked: false,
         };
-        sending.advance();
+        let _ = sending.advance();
         sending
     }
 
+    /// Draws what comes next. True where that is the same over again.
     #[inline]
-    fn advance(&mut self) {
+    fn advance(&mut self) -> bool {
         if self.blocks_above.is_some() {
             self.begins = self.source.between_bursts();
         }
         if self.source.repeat() {
-            return;
+            return true;
         }
         self.source.draw(&mut self.next);
         let known = self.next.as_ref().and_then(|e| self.flows.get(e.flow as usize));
         self.next_flow = known.copied().unwrap_or(NIL);
+        false
+    }
+
+    /// Simulator's flow of the source's flow that stands `after` places behind the next one.
+    #[inline]
+    fn flow_after(&self, after: usize) -> usize {
+        let next = self.next.map_or(0, |e| e.flow as usize) + after;
+        let place = if next < self.flows.len() {
+            next
+        } else {
+            next - self.flows.len()
+        };
+        self.flows.get(place).map_or(NIL as usize, |&flow| flow as usize)
     }
 
     /// When its first frame is handed over.
     pub(crate) fn first(&self) -> Option<u64> {
         self.next.map(|e| e.at.as_ps())
+    }
+}
+
+impl Sending {
+    /// Reads a part each of what the next frames need, one step of three for each of them: the flow, its path, what the
+    /// traffic manager keeps of it. With very many flows none is in a cache; so they are waited for together and early. Where
+    /// flows take turns the next ones are known; elsewhere this is a guess that does no harm.
+    fn look_ahead(&self, ctx: &Context, transmitter: &Transmitter) {
+        let path = |after| {
+            ctx.flows
+                .get(self.flow_after(after))
+                .map_or(NIL, |flow| flow.path)
+        };
+        let hop = |path: u32| ctx.hops.get(path as usize).map(|hop| hop.target);
+        if let Some(target) = hop(path(0)).filter(|t| t.is_known()) {
+            transmitter.ask_for(target);
+        }
+        std::hint::black_box((hop(path(1)).is_some_and(Target::is_known), path(2)));
     }
 }
 
@@ -113,7 +151,7 @@ impl Host {
             let Some(sending) = self.sources.get_mut(place) else {
                 return;
             };
-            sending.advance();
+            let repeats = sending.advance();
             let alone = sending
                 .next
                 .is_none_or(|e| e.at.as_ps().saturating_add(lag) > ctx.now);
@@ -121,12 +159,39 @@ impl Host {
             if self.staged {
                 self.submit(ctx, handle);
             } else if alone && self.bus_tx.is_none() {
+                if sending.flows.len() > LOOK_AHEAD {
+                    sending.look_ahead(ctx, &self.transmitter);
+                }
                 self.offer_nic(ctx, handle);
             } else {
                 self.enqueue(ctx, handle);
+                if repeats {
+                    self.send_more(ctx, place, handle);
+                }
             }
         }
         self.look(ctx);
+    }
+
+    /// Queues all that repeats the frame that was queued last, up to the last of its burst: the same as one by one, where
+    /// the NIC's queue takes them so.
+    fn send_more(&mut self, ctx: &mut Context, place: usize, handle: u32) {
+        let Some(sending) = self.sources.get_mut(place) else {
+            return;
+        };
+        let plain = sending.requester.is_none() && sending.blocks_above.is_none() && self.bus_tx.is_none();
+        let Some(frame) = ctx.frames.get(handle).copied().filter(|_| plain) else {
+            return;
+        };
+        let times = sending.source.repeats();
+        if times > 1 && self.transmitter.enqueue_more(ctx, &frame, times) {
+            if frame.generated >= ctx.warmup {
+                let flow = &mut ctx.flows[frame.flow as usize];
+                ctx.collector.offer(flow, frame.class, frame.len, times);
+            }
+            sending.source.skip_repeats();
+            let _ = sending.advance();
+        }
     }
 
     /// Makes the frame of an emission.
@@ -176,6 +241,29 @@ impl Host {
                 };
                 ctx.push(ctx.now.saturating_add(lag), Phase::Control, self.node, event);
             }
+        }
+    }
+}
+
+impl Transmitter {
+    /// Queues copies of a frame that was queued at this instant and has not been looked at since. False where that needs
+    /// one look after another: then nothing was done.
+    fn enqueue_more(&mut self, ctx: &mut Context, frame: &Frame, times: u32) -> bool {
+        let Selection::Manager(managed) = &mut self.selection else {
+            return false;
+        };
+        if frame.ecn != Ecn::NotCapable || !managed.enqueue_more(ctx, frame, times) {
+            return false;
+        }
+        self.note_backlog(ctx, frame.len * times);
+        true
+    }
+
+    /// Asks early for what a frame to this target will need.
+    #[inline]
+    fn ask_for(&self, target: Target) {
+        if let Selection::Manager(managed) = &self.selection {
+            managed.manager.ask_for(target);
         }
     }
 }

@@ -11,7 +11,7 @@
 use super::context::Context;
 use super::event::Event;
 use super::fifo::Fifo;
-use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, Frame, NIL, WIRE_OVERHEAD};
+use super::frame::{CONTROL_BIT, CONTROL_LEN, Control, NIL, WIRE_OVERHEAD};
 use super::gates::Gates;
 use super::ledger::Sent;
 use super::line;
@@ -19,7 +19,6 @@ use super::port::{Credits, Departure, PortCounters};
 use super::selection::{Next, Selection};
 use crate::engine::Phase;
 use crate::net::flow::Meaning;
-use crate::results::CaptureRecord;
 use clearway_core::{Ecn, RefuseReason};
 use std::collections::VecDeque;
 
@@ -220,11 +219,11 @@ impl Transmitter {
                 Selection::Manager(managed) => {
                     let next = managed.forward(ctx, handle, len, hop, ecn)?;
                     self.note_backlog(ctx, len);
-                    return Ok(Some(self.started(ctx, next)));
+                    return Ok(Some(self.started(ctx, next, handle)));
                 }
                 Selection::Fifo(fifo) if fifo.gates.until(gate) <= now => {
                     self.note_backlog(ctx, len);
-                    self.send(ctx, handle, len, 0, false);
+                    self.send(ctx, handle, len, 0, false, true);
                     return Ok(Some(Started::Frame));
                 }
                 Selection::Fifo(_) | Selection::Cbq(_) => {}
@@ -239,7 +238,7 @@ impl Transmitter {
     }
 
     #[inline]
-    fn note_backlog(&mut self, ctx: &Context, len: u32) {
+    pub(super) fn note_backlog(&mut self, ctx: &Context, len: u32) {
         self.backlog_bytes += u64::from(len);
         if self.backlog_bytes > self.counters.backlog_bytes_max && ctx.now >= ctx.warmup {
             self.counters.backlog_bytes_max = self.backlog_bytes;
@@ -333,12 +332,12 @@ impl Transmitter {
             Some(behind) => behind.fifo.next(now),
             None => self.selection.next(now),
         };
-        self.started(ctx, next)
+        self.started(ctx, next, NIL)
     }
 
-    /// Does what the answer of the queues asks for.
+    /// Does what the answer of the queues asks for. `fresh`: the frame that came just now, if one did.
     #[inline]
-    fn started(&mut self, ctx: &mut Context, next: Next) -> Started {
+    fn started(&mut self, ctx: &mut Context, next: Next, fresh: u32) -> Started {
         if let Next::Frame {
             handle,
             len,
@@ -347,16 +346,16 @@ impl Transmitter {
             ..
         } = next
         {
-            self.send(ctx, handle, len, queue, ecn_marked);
+            self.send(ctx, handle, len, queue, ecn_marked, handle == fresh);
             return Started::Frame;
         }
         self.not_started(ctx, &next)
     }
 
     /// Puts the frame that was chosen on the wire.
-    fn send(&mut self, ctx: &mut Context, handle: u32, len: u32, queue: u32, ecn_marked: bool) {
+    fn send(&mut self, ctx: &mut Context, handle: u32, len: u32, queue: u32, ecn_marked: bool, fresh: bool) {
         self.backlog_bytes -= u64::from(len);
-        self.transmit(ctx, handle, len, queue, ecn_marked);
+        self.transmit(ctx, handle, len, queue, ecn_marked, fresh);
         if let Some(behind) = &mut self.behind {
             behind.leaving = len;
         }
@@ -460,7 +459,15 @@ impl Transmitter {
     }
 
     #[inline]
-    fn transmit(&mut self, ctx: &mut Context, handle: u32, len: u32, queue: u32, ecn_marked: bool) {
+    fn transmit(
+        &mut self,
+        ctx: &mut Context,
+        handle: u32,
+        len: u32,
+        queue: u32,
+        ecn_marked: bool,
+        fresh: bool,
+    ) {
         let now = ctx.now;
         self.unblock(now);
         let line = &mut ctx.lines[self.line as usize];
@@ -470,7 +477,9 @@ impl Transmitter {
         let last_bit_in = last_bit_out + line.delay_ps();
         let (direct, watched) = (line.direct, line.watched);
         ctx.collector.packet_hops += 1;
-        if let Some(stack_ps) = direct
+        // A frame that came just now is in a cache: it is counted at once.
+        if !fresh
+            && let Some(stack_ps) = direct
             && line.only_sinks
             && self.source
             && !watched
@@ -546,7 +555,7 @@ impl Transmitter {
         let (line, frame) = (&ctx.lines[self.line as usize], ctx.frames.get(handle).copied());
         let down = line.is_down();
         if let Some(frame) = frame.filter(|_| line.capture) {
-            self.capture(ctx, &frame, len);
+            line::capture(ctx, self.line, &frame, len);
         }
         if down {
             if self.source
@@ -558,16 +567,6 @@ impl Transmitter {
             ctx.lose_on_line(handle, self.line);
         }
         down
-    }
-
-    fn capture(&self, ctx: &mut Context, frame: &Frame, len: u32) {
-        ctx.captured.push(CaptureRecord {
-            line: self.line,
-            at: ctx.instant(),
-            bytes: len,
-            key: ctx.key_of(frame),
-            marked: frame.ecn == Ecn::Marked,
-        });
     }
 
     fn transmit_control(&mut self, ctx: &mut Context, handle: u32) {

@@ -253,10 +253,10 @@ impl Collector {
         }
     }
 
-    /// Counts a frame of a flow as generated.
+    /// Counts frames of a flow, all of one length, as generated.
     #[inline]
-    pub(crate) fn offer(&mut self, flow: &mut Flow, class: u16, len: u32) {
-        let (leaves, bytes) = (u64::from(flow.leaves), u64::from(len));
+    pub(crate) fn offer(&mut self, flow: &mut Flow, class: u16, len: u32, frames: u32) {
+        let (leaves, bytes) = (u64::from(flow.leaves) * u64::from(frames), u64::from(len));
         let payload = u64::from(len.saturating_sub(u32::from(flow.made_overhead)));
         flow.offered.frames += leaves;
         flow.offered.bytes += leaves * bytes;

@@ -129,6 +129,18 @@ impl ConstantRate {
         again
     }
 
+    /// After [`Self::repeat`] said so: how many frames there are before the last of the burst, that one among them.
+    #[inline]
+    pub(super) const fn repeats(&self) -> u32 {
+        self.left
+    }
+
+    /// Counts all of [`Self::repeats`] as drawn.
+    #[inline]
+    pub(super) const fn skip_repeats(&mut self) {
+        self.left = 1;
+    }
+
     #[inline]
     pub(super) fn next(&mut self, stream: &mut Stream) -> Next {
         let bytes = self.frame.sample(stream);

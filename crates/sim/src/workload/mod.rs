@@ -269,6 +269,23 @@ impl Source {
         }
     }
 
+    /// After `repeat` said so: how many emissions in a row are that one, counted as drawn or not.
+    #[inline]
+    pub(crate) const fn repeats(&self) -> u32 {
+        match &self.kind {
+            Kind::ConstantRate(kind) => kind.repeats(),
+            _ => 0,
+        }
+    }
+
+    /// Counts all of `repeats` as drawn.
+    #[inline]
+    pub(crate) const fn skip_repeats(&mut self) {
+        if let Kind::ConstantRate(kind) = &mut self.kind {
+            kind.skip_repeats();
+        }
+    }
+
     /// Puts the next emission into `into`; none where there is no more. Its parts are written one by one where they
     /// are to be: a copy of the whole right behind them would wait for each.
     #[inline]
