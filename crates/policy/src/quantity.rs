@@ -41,7 +41,9 @@ impl Dimension {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::BitRate => "a rate such as \"10Gbit/s\" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s)",
-            Self::FrameRate => "a frame rate such as \"1000frame/s\" (frame/s, kframe/s, Mframe/s, or message/s and so on)",
+            Self::FrameRate => {
+                "a frame rate such as \"1000frame/s\" (frame/s, kframe/s, Mframe/s, or message/s and so on)"
+            }
             Self::Size => "a size such as \"64KiB\" (B, kB, MB, GB, KiB, MiB, GiB)",
             Self::Frames => "a number of frames such as \"100frame\"",
             Self::Time => "a time such as \"5us\" (ps, ns, us, ms, s, min)",
