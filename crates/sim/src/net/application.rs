@@ -378,8 +378,12 @@ impl Host {
     fn arm(&mut self, ctx: &mut Context, endpoint: u32) {
         let (deadline, wake) = match self.endpoints.get_mut(endpoint as usize) {
             Some(Endpoint::Sender(s)) => {
-                let times = [s.machine.poll_timer(), s.machine.poll_send()];
-                (times.into_iter().flatten().min(), &mut s.wake)
+                let deadline = match (s.machine.poll_timer(), s.machine.poll_send()) {
+                    (timer, None) => timer,
+                    (None, send) => send,
+                    (Some(timer), Some(send)) => Some(timer.min(send)),
+                };
+                (deadline, &mut s.wake)
             }
             Some(Endpoint::Receiver(r)) => (r.machine.poll_timer(), &mut r.wake),
             Some(Endpoint::Requester(_) | Endpoint::Responder(_)) | None => return,

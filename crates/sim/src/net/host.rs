@@ -181,6 +181,7 @@ impl Host {
         }
     }
 
+    #[inline]
     pub(super) fn pump(&mut self, ctx: &mut Context) {
         let mut started = self.transmitter.start(ctx);
         while let Started::Dropped { handle, .. } = started {

@@ -17,11 +17,12 @@ impl Sender {
         if self.phase == Phase::Opening {
             return self.transmit_syn(now);
         }
-        if let Some(pacing) = &mut self.pacing {
-            pacing.holds = now < pacing.next;
-            if pacing.holds {
-                return None;
-            }
+        let Some(pacing) = &mut self.pacing else {
+            return self.next_piece(now);
+        };
+        pacing.holds = now < pacing.next;
+        if pacing.holds {
+            return None;
         }
         let piece = self.next_piece(now);
         if let Some(piece) = &piece {
