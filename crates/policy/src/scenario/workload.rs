@@ -12,7 +12,7 @@ pub struct Workload {
     pub from: Vec<usize>,
     /// Where frames go.
     pub to: Destination,
-    /// Traffic class that results are kept under (index in [`Scenario::classes`]).
+    /// Traffic class that results are kept under (index in [`Scenario::classes`](super::Scenario::classes)).
     pub class: usize,
     /// Fields of the frames.
     pub marks: Marks,
