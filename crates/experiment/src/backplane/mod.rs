@@ -80,13 +80,13 @@ impl Experiment for Backplane {
             critical::run_all,
         ];
         for part in parts {
-            if context.stop.load(std::sync::atomic::Ordering::Relaxed) {
+            if context.is_stopped() {
                 findings.stopped = true;
                 break;
             }
             part(context, &mut findings)?;
         }
-        findings.stopped |= context.stop.load(std::sync::atomic::Ordering::Relaxed);
+        findings.stopped |= context.is_stopped();
         Ok(findings)
     }
 }

@@ -37,18 +37,17 @@ impl Experiment for EventBuilder {
 
 /// Runs everything; thin: enough to see that everything runs.
 fn run(context: &Context<'_>, thin: bool) -> Result<Findings, String> {
-    let stopped = || context.stop.load(std::sync::atomic::Ordering::Relaxed);
     let mut findings = Findings::default();
     let pair = pair::run_all(context, thin)?;
     findings.predictions = pair.predictions;
     findings.claims = pair.claims;
     findings.sections = pair.sections;
-    if !stopped() {
+    if !context.is_stopped() {
         let qos = qos::run_all(context, thin)?;
         findings.claims.extend(qos.claims);
         findings.sections.push(qos.section);
     }
-    if !stopped() {
+    if !context.is_stopped() {
         let (sizes, long) = if thin {
             (&building::SIZES[..2], &building::LONG_SIZES[..1])
         } else {
@@ -58,7 +57,7 @@ fn run(context: &Context<'_>, thin: bool) -> Result<Findings, String> {
         findings.claims.extend(built.claims);
         findings.sections.extend(built.sections);
     }
-    findings.stopped = stopped();
+    findings.stopped = context.is_stopped();
     Ok(findings)
 }
 
@@ -66,22 +65,10 @@ fn run(context: &Context<'_>, thin: bool) -> Result<Findings, String> {
 mod tests {
     use super::*;
     use crate::reproduce::read;
-    use std::sync::atomic::AtomicBool;
-
-    fn with_context<T>(stop: bool, f: impl FnOnce(&Context<'_>) -> T) -> T {
-        let stop = AtomicBool::new(stop);
-        f(&Context {
-            seeds: 1,
-            threads: 2,
-            stop: &stop,
-            progress: &|_| {},
-            store: None,
-        })
-    }
 
     #[test]
     fn everything_runs_and_every_published_figure_has_a_prediction() {
-        let findings = with_context(false, |c| run(c, true)).expect("the scenarios run");
+        let findings = Context::in_test(1, false, |c| run(c, true)).expect("the scenarios run");
         let file = read("event-builder", EventBuilder.data()).expect("the data file is valid");
         for figure in &file.published {
             let found = findings
@@ -96,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_stopped_run_says_so() {
-        let found = with_context(true, |c| run(c, true)).expect("stopping is no failure");
+        let found = Context::in_test(1, true, |c| run(c, true)).expect("stopping is no failure");
         assert!(found.stopped && found.sections.len() < 7);
     }
 

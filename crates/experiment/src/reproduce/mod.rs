@@ -18,7 +18,6 @@ pub use runner::{Case, Context, Progress, Runner};
 use clearway_metrics::{Comparison, Role, Summary, Verdict};
 use clearway_report::{Figure, Parameter, Table};
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::Ordering;
 
 /// One experiment of the documents.
 pub trait Experiment: Sync {
@@ -217,7 +216,7 @@ pub fn reproduce(experiment: &dyn Experiment, context: &Context<'_>) -> Result<R
 /// could not find any more is no error.
 fn run(experiment: &dyn Experiment, context: &Context<'_>) -> Result<Findings, String> {
     let found = experiment.run(context);
-    if !context.stop.load(Ordering::Relaxed) {
+    if !context.is_stopped() {
         return found;
     }
     Ok(Findings {

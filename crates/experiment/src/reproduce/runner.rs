@@ -26,6 +26,28 @@ pub struct Context<'a> {
     pub store: Option<&'a dyn Store>,
 }
 
+impl Context<'_> {
+    /// True once somebody wants it to end: nothing further is begun.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+impl Context<'_> {
+    /// What `f` makes of a context on two threads that tells nobody and keeps nothing.
+    pub(crate) fn in_test<T>(seeds: u32, stop: bool, f: impl FnOnce(&Context<'_>) -> T) -> T {
+        f(&Context {
+            seeds,
+            threads: 2,
+            stop: &AtomicBool::new(stop),
+            progress: &|_| {},
+            store: None,
+        })
+    }
+}
+
 impl std::fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context")

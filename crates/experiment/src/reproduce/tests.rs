@@ -3,7 +3,7 @@
 use super::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SCENARIO: &str = r#"
 name = "two-hosts"

@@ -36,10 +36,6 @@ impl Experiment for S2dEts {
     }
 }
 
-fn stopped(context: &Context<'_>) -> bool {
-    context.stop.load(std::sync::atomic::Ordering::Relaxed)
-}
-
 /// Runs everything for the given spans of simulated time.
 fn run(context: &Context<'_>, span: &Span) -> Result<Findings, String> {
     let published = read(S2dEts.name(), S2dEts.data())?.published;
@@ -50,7 +46,7 @@ fn run(context: &Context<'_>, span: &Span) -> Result<Findings, String> {
         .iter()
         .flat_map(|s| s.runs.iter().flat_map(|r| r.rows.iter()));
     findings.rows.extend(rows.cloned());
-    findings.stopped = stopped(context);
+    findings.stopped = context.is_stopped();
     let [nic, alone, fifo, eighty, ten] = seen.as_slice() else {
         return Err("s2d-ets: a case is missing".to_owned());
     };
@@ -86,14 +82,14 @@ fn run(context: &Context<'_>, span: &Span) -> Result<Findings, String> {
     });
     findings.sections.push(tables::little(&seen));
     findings.claims = claims(nic, fifo, eighty);
-    if stopped(context) {
+    if context.is_stopped() {
         findings.stopped = true;
         return Ok(findings);
     }
     let windows = cases::run(context, &NODES, &cases::windows(span))?;
     let changed = cases::run(context, &NODES, &[cases::change(span)])?;
     let failures = cases::run(context, &TEAM, &cases::failures(span))?;
-    findings.stopped = stopped(context);
+    findings.stopped = context.is_stopped();
     let all = [&windows, &changed, &failures];
     if all.iter().any(|group| group.iter().any(|s| s.runs.is_empty())) {
         findings.stopped = true;
@@ -175,18 +171,6 @@ fn claims(nic: &Seen, fifo: &Seen, eighty: &Seen) -> Vec<Claim> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
-
-    fn with_context<T>(seeds: u32, f: impl FnOnce(&Context<'_>) -> T) -> T {
-        let stop = AtomicBool::new(false);
-        f(&Context {
-            seeds,
-            threads: 2,
-            stop: &stop,
-            progress: &|_| {},
-            store: None,
-        })
-    }
 
     #[test]
     fn nothing_of_the_cases_with_qos_was_used() {
@@ -214,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_published_figure_has_a_prediction_from_a_short_run() {
-        let findings = with_context(1, |c| run(c, &Span::SMOKE)).expect("the scenarios run");
+        let findings = Context::in_test(1, false, |c| run(c, &Span::SMOKE)).expect("the scenarios run");
         assert!(!findings.stopped);
         let file = read("s2d-ets", S2dEts.data()).expect("the data file is valid");
         for figure in &file.published {

@@ -50,7 +50,7 @@ fn run(context: &Context<'_>, span: &Span) -> Result<Findings, String> {
             .extend(group.runs.iter().flat_map(|run| run.rows.iter().cloned()));
     }
     for (parameter, cases) in cases::left_out(span) {
-        if stopped(context) {
+        if context.is_stopped() {
             break;
         }
         let without = cases::run(context, &cases)?;
@@ -76,25 +76,21 @@ fn run(context: &Context<'_>, span: &Span) -> Result<Findings, String> {
             figures::distribution("RTT/2 of all calls", &[alone, one, two]),
         ],
     });
-    if !stopped(context) {
+    if !context.is_stopped() {
         let changed = cases::sensitivity(span);
         let each: Vec<_> = changed.iter().map(|c| c.case.clone()).collect();
         let group = cases::run(context, &each)?;
         let section = tables::sensitivity(&published, alone, two, &changed, &group);
         findings.sections.push(section);
     }
-    if !stopped(context) {
+    if !context.is_stopped() {
         findings.sections.push(onward::switch(context, span)?);
     }
-    if !stopped(context) {
+    if !context.is_stopped() {
         findings.sections.push(onward::inbound(context, span)?);
     }
-    findings.stopped = stopped(context);
+    findings.stopped = context.is_stopped();
     Ok(findings)
-}
-
-fn stopped(context: &Context<'_>) -> bool {
-    context.stop.load(std::sync::atomic::Ordering::Relaxed)
 }
 
 /// The numbers that the document prints, one a seed.
@@ -158,18 +154,6 @@ fn predictions(alone: &Seen, tcp_alone: &Seen, one: &Seen, two: &Seen) -> Vec<Pr
 mod tests {
     use super::*;
     use crate::reproduce::reproduce;
-    use std::sync::atomic::AtomicBool;
-
-    fn with_context<T>(seeds: u32, stop: bool, f: impl FnOnce(&Context<'_>) -> T) -> T {
-        let stop = AtomicBool::new(stop);
-        f(&Context {
-            seeds,
-            threads: 2,
-            stop: &stop,
-            progress: &|_| {},
-            store: None,
-        })
-    }
 
     #[test]
     fn nothing_of_the_third_case_was_used() {
@@ -195,7 +179,7 @@ mod tests {
 
     #[test]
     fn every_published_figure_has_a_prediction_from_a_short_run() {
-        let findings = with_context(1, false, |c| run(c, &Span::SMOKE)).expect("the scenarios run");
+        let findings = Context::in_test(1, false, |c| run(c, &Span::SMOKE)).expect("the scenarios run");
         let file = read("t4-qos", T4Qos.data()).expect("the data file is valid");
         for figure in &file.published {
             let found = findings
@@ -223,7 +207,7 @@ mod tests {
     #[test]
     fn calls_alone_take_the_stack_the_buses_and_the_wire() {
         let cases = &main_cases(&Span::SMOKE)[..1];
-        let seen = with_context(4, false, |c| cases::run(c, cases)).expect("it runs");
+        let seen = Context::in_test(4, false, |c| cases::run(c, cases)).expect("it runs");
         // One way: two stacks with their jitter, 88 B on either bus, 72 B on the wire, 3 m of cable.
         let formula = 2.0 * (1545e-9 + 35e-9) + 2.0 * 88.0 * 8.0 / 32e9 + 72.0 * 8.0 / 10e9 + 15e-9;
         let mean = seen[0].average(cases::Run::mean);
@@ -233,7 +217,7 @@ mod tests {
 
     #[test]
     fn two_channels_shield_the_requests_even_in_a_short_run() {
-        let seen = with_context(1, false, |c| cases::run(c, &main_cases(&Span::SMOKE))).expect("it runs");
+        let seen = Context::in_test(1, false, |c| cases::run(c, &main_cases(&Span::SMOKE))).expect("it runs");
         let mean = |i: usize| seen[i].runs[0].mean().expect("there are calls");
         assert!(
             mean(0) < mean(3) && 2.0 * mean(3) < mean(2),
@@ -253,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_stopped_run_says_so() {
-        let found = with_context(1, true, |c| reproduce(&T4Qos, c)).expect("stopping is no failure");
+        let found = Context::in_test(1, true, |c| reproduce(&T4Qos, c)).expect("stopping is no failure");
         assert!(found.stopped && !found.missing.is_empty());
     }
 }

@@ -67,15 +67,14 @@ const USES: [Use; 6] = [
 ];
 
 fn run(context: &Context<'_>, extent: Extent) -> Result<Findings, String> {
-    let stopped = || context.stop.load(std::sync::atomic::Ordering::Relaxed);
     let uses = Uses { context, extent };
     let mut findings = Findings::default();
     for each in USES {
-        if stopped() {
+        if context.is_stopped() {
             break;
         }
         let found = each(&uses)?;
-        if stopped() {
+        if context.is_stopped() {
             break;
         }
         findings.sections.push(found.section);
@@ -83,7 +82,7 @@ fn run(context: &Context<'_>, extent: Extent) -> Result<Findings, String> {
         findings.predictions.extend(found.predictions);
         findings.rows.extend(found.rows);
     }
-    findings.stopped = stopped();
+    findings.stopped = context.is_stopped();
     Ok(findings)
 }
 
@@ -91,23 +90,11 @@ fn run(context: &Context<'_>, extent: Extent) -> Result<Findings, String> {
 mod tests {
     use super::*;
     use crate::reproduce::{Case, Standing, read};
-    use std::sync::atomic::AtomicBool;
-
-    fn with_context<T>(f: impl FnOnce(&Context<'_>) -> T) -> T {
-        let stop = AtomicBool::new(false);
-        f(&Context {
-            seeds: 1,
-            threads: 2,
-            stop: &stop,
-            progress: &|_| {},
-            store: None,
-        })
-    }
 
     /// Every use in a few milliseconds: too short for its numbers, long enough to see that all of it runs.
     #[test]
     fn every_use_has_tables_figures_and_statements() {
-        let found = with_context(|c| run(c, Extent::Smoke)).expect("the scenarios run");
+        let found = Context::in_test(1, false, |c| run(c, Extent::Smoke)).expect("the scenarios run");
         assert_eq!(found.sections.len(), USES.len());
         for section in &found.sections {
             assert!(
@@ -134,7 +121,7 @@ mod tests {
 
     #[test]
     fn messages_of_a_cluster_are_shielded_even_in_a_short_run() {
-        let found = with_context(|c| {
+        let found = Context::in_test(1, false, |c| {
             rac::run(&Uses {
                 context: c,
                 extent: Extent::Smoke,
@@ -182,7 +169,7 @@ mod tests {
 
     #[test]
     fn statements_that_any_model_bears_out_are_marked() {
-        let found = with_context(|c| {
+        let found = Context::in_test(1, false, |c| {
             saas::run(&Uses {
                 context: c,
                 extent: Extent::Smoke,

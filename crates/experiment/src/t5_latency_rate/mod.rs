@@ -245,23 +245,11 @@ fn claims(seen: &[Seen]) -> Vec<Claim> {
 mod tests {
     use super::*;
     use crate::reproduce::read;
-    use std::sync::atomic::AtomicBool;
-
-    fn with_context<T>(f: impl FnOnce(&Context<'_>) -> T) -> T {
-        let stop = AtomicBool::new(false);
-        f(&Context {
-            seeds: 1,
-            threads: 2,
-            stop: &stop,
-            progress: &|_| {},
-            store: None,
-        })
-    }
 
     #[test]
     fn every_published_figure_and_statement_is_met_by_a_short_run() {
         let rates = [10e3, 500e3, 1e6, 2e6];
-        let findings = with_context(|c| run(c, &rates, 3e3)).expect("the scenarios run");
+        let findings = Context::in_test(1, false, |c| run(c, &rates, 3e3)).expect("the scenarios run");
         let file = read("t5-latency-rate", T5LatencyRate.data()).expect("the data file is valid");
         for figure in &file.published {
             let found = findings
@@ -288,7 +276,7 @@ mod tests {
     #[test]
     fn half_the_round_trip_is_the_sum_of_its_parts() {
         let points = least(&[10e3]);
-        let seen = with_context(|c| cases::run(c, &points, 500.0, &[]))
+        let seen = Context::in_test(1, false, |c| cases::run(c, &points, 500.0, &[]))
             .expect("it runs")
             .expect("nobody stops it");
         for s in &seen {

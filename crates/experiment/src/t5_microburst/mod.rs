@@ -197,18 +197,6 @@ fn claims(t5: &[Found], sfn: &[Found]) -> Vec<Claim> {
 mod tests {
     use super::*;
     use crate::reproduce::read;
-    use std::sync::atomic::AtomicBool;
-
-    fn with_context<T>(f: impl FnOnce(&Context<'_>) -> T) -> T {
-        let stop = AtomicBool::new(false);
-        f(&Context {
-            seeds: 1,
-            threads: 2,
-            stop: &stop,
-            progress: &|_| {},
-            store: None,
-        })
-    }
 
     #[test]
     fn the_search_ends_one_frame_before_the_first_loss() {
@@ -219,7 +207,7 @@ mod tests {
             "host.adapter.stack.transmit={ per_message = \"0ns\", per_packet = \"0ns\", copy = \"100000Gbit/s\" }".to_owned(),
             "host.adapter.stack.receive_ring=21".to_owned(),
         ]);
-        let found = with_context(|c| search::search(c, subjects))
+        let found = Context::in_test(1, false, |c| search::search(c, subjects))
             .expect("it runs")
             .expect("nobody stops it");
         let first_lost = (1..).find(|k| (k - 1) - (k - 1) * 104 / 1_000 >= 21).unwrap_or(0);
@@ -242,7 +230,7 @@ mod tests {
     fn the_two_points_of_the_document_come_back_from_the_devices() {
         let mut subjects = device(T5, "t5", &[64]);
         subjects.extend(device(SFN, "sfn7122f", &[64]));
-        let found = with_context(|c| search::search(c, subjects))
+        let found = Context::in_test(1, false, |c| search::search(c, subjects))
             .expect("it runs")
             .expect("nobody stops it");
         assert!(found[0].frames.abs_diff(23_000) <= 5, "{}", found[0].frames);

@@ -229,19 +229,12 @@ fn figure(lines: &[Line], transport: &str) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn a_longer_message_takes_its_bytes_longer_and_the_cards_differ_as_their_costs_do() {
-        let stop = AtomicBool::new(false);
-        let context = Context {
-            seeds: 1,
-            threads: 2,
-            stop: &stop,
-            progress: &|_| {},
-            store: None,
-        };
-        let lines = measure(&context).expect("it runs").expect("nobody stops it");
+        let lines = Context::in_test(1, false, measure)
+            .expect("it runs")
+            .expect("nobody stops it");
         for (transport, apart) in [("udp", 680e-9), ("tcp", 1_380e-9)] {
             let pairs = pairs(&lines, transport);
             assert_eq!(pairs.len(), SIZES.len());

@@ -223,9 +223,7 @@ impl Writer<'_> {
             );
         }
     }
-}
 
-impl Writer<'_> {
     fn messages(&mut self, workload: &str, m: &Messages) {
         let about = |population| About {
             scope: "workload",
@@ -280,9 +278,7 @@ impl Writer<'_> {
             );
         }
     }
-}
 
-impl Writer<'_> {
     fn events(&mut self, workload: &str, e: &Events) {
         let about = |population| About {
             scope: "workload",
@@ -320,9 +316,7 @@ impl Writer<'_> {
         );
         self.latency(triggered, "event_latency", &e.latency);
     }
-}
 
-impl Writer<'_> {
     fn cpu(&mut self, name: &str, cpu: &CpuResult, measured: Duration) {
         let about = About {
             scope: "cpu",
@@ -350,9 +344,7 @@ impl Writer<'_> {
             u.ring_frames_max as f64,
         );
     }
-}
 
-impl Writer<'_> {
     fn storage(&mut self, name: &str, o: &Operations, measured: Duration) {
         let about = About {
             scope: "workload",
